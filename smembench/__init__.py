@@ -314,11 +314,11 @@ def tune(
         TuneInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``so_far`` has the best so far.
     """
     from smembench.report.notebook import Best, shown
-    from smembench.studies.tune import candidates, check_device, tuned
+    from smembench.studies.tune import candidates, check_usable, tuned
 
     watch = _watch(progress)
     sizes = {"n": n, "m": keys.pop("m", None), "k": keys.pop("k", None)}
-    check_device(device)
+    check_usable(device)
     search = candidates(problem, sizes, dtype=dtype, kernel=kernel, device=device, watch=watch)
     return shown(Best, tuned(search, keys, watch))
 

@@ -53,18 +53,18 @@ def tune(
     """
     from smembench.run.config import from_flags
     from smembench.studies.ladder.climb import problems
-    from smembench.studies.tune import candidates, check_device
+    from smembench.studies.tune import candidates, check_objective, check_usable
     from smembench.views.console import notes, say
     from smembench.views.run import watch
     from smembench.views.tune import counts
 
     from_flags({**sampling.config(), "sweep": [{"problem": problems()[0]}]})  # a wrong value is told before the search
-    if not dry_run:
-        check_device(device, objective)
+    check_objective(objective, device)
     find = partial(
         candidates, problem, {"n": n, **asdict(sizes)}, dtype=dtype, kernel=kernel, device=device, watch=watch()
     )
     if not dry_run:
+        check_usable(device)
         find_fastest(find, sampling, outputs, output, objective=objective)
         return
     target, search = opened(outputs), find()

@@ -119,18 +119,28 @@ def predicted_cost(case: Case) -> PredictedCost | None:
     return PredictedCost(figures.sectors, figures.wavefronts)
 
 
-def check_device(device: str, objective: str = "time") -> None:
-    """Check that a device can be measured for an objective, before the search takes its time.
+def check_objective(objective: str, device: str) -> None:
+    """Check that a device can be measured for an objective.
 
     Raises:
         UsageError: for energy on a CPU.
-        DeviceUnavailable: for a GPU that cannot be used, and for energy without a GPU.
+        DeviceUnavailable: for energy without a GPU.
     """
-    where, note = resolve(device)
+    if objective == "energy":
+        where, note = resolve(device)
+        if where == CPU:
+            raise needs_gpu("--objective energy: the load that it needs runs", fell_back=note is not None)
+
+
+def check_usable(device: str) -> None:
+    """Check that a device is there, before the search takes its time.
+
+    Raises:
+        DeviceUnavailable: for a GPU that cannot be used.
+    """
+    where, _ = resolve(device)
     if where != CPU and (why := why_unusable()):
         raise DeviceUnavailable(f"device {where}: {why} (see: smembench doctor)")
-    if where == CPU and objective == "energy":
-        raise needs_gpu("--objective energy: the load that it needs runs", fell_back=note is not None)
 
 
 def candidates(
