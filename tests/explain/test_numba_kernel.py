@@ -151,6 +151,15 @@ def test_data_beyond_the_array_is_a_mistake() -> None:
     assert "a[16], and a has 16 elements" in result.trace.mistakes[0].text
 
 
+def test_what_is_displayed_names_mistakes_and_what_was_not_followed() -> None:
+    result = explain_function(kernels.race, grid=1, block=(32, 32), args=(TILE, TILE))
+    (mistake, *_) = result.trace.mistakes
+    for shown in (repr(result), result._repr_html_()):
+        assert f"mistake in foreign_kernels.py, line {mistake.line}:" in " ".join(shown.split())
+    result = explain_function(kernels.gather, grid=1, block=32, args=("float32[32]", "float32[16]", "int64[32]"))
+    assert "not followed in foreign_kernels.py, line" in repr(result)
+
+
 def test_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "MOST_STEPS", 1000)
     with pytest.raises(UsageError, match=r"long, line \d+: .*end the loop or give less work"):
