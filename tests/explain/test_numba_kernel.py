@@ -178,6 +178,9 @@ def test_arguments_that_are_none() -> None:
         traced(kernels.plain, 1, 32, 3)
     with pytest.raises(UsageError, match="is no argument"):
         traced(kernels.plain, 1, 32, object(), 3)
+    with pytest.raises(UsageError, match=r"^\[0\.5, 0\.5.* more characters .*\]: is no argument") as refused:
+        traced(kernels.plain, 1, 32, [0.5] * 1000, 3)
+    assert len(str(refused.value)) < 500
     with pytest.raises(UsageError, match="is not a kernel"):
         traced(3, 1, 32)
 
