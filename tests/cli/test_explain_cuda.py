@@ -388,6 +388,30 @@ def test_dynamic_shared_memory_counts_whether_or_not_it_is_accessed(
     assert "TMA" not in text
 
 
+BOUNDED = """__global__ void __launch_bounds__(128) most(float *x) { x[threadIdx.x] = 1; }
+"""
+EXACT = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry exact() .reqntid 32, 4 { ret; }
+"""
+
+
+def test_a_block_that_a_kernel_is_not_compiled_for_is_refused(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "mine.cu").write_text(BOUNDED)
+    (tmp_path / "mine.ptx").write_text(EXACT)
+    most = ["explain", f"{tmp_path}/mine.cu:most", "--grid", 1, *arrays("float32[1024]")]
+    assert program(*most, "--block", "32x4").returncode == 0
+    ran = program(*most, "--block", 256)
+    assert ran.returncode == 2
+    assert "block 256: most is compiled for at most 128 threads (__launch_bounds__), not 256" in ran.stderr
+    exact = ["explain", f"{tmp_path}/mine.ptx:exact", "--grid", 1]
+    assert program(*exact, "--block", "32x4").returncode == 0
+    ran = program(*exact, "--block", 128)
+    assert ran.returncode == 2
+    assert "block 128: exact is compiled for blocks of 32x4x1 (.reqntid)" in ran.stderr
+
+
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
     from smembench.toolchains.nvrtc import compile_source
 
