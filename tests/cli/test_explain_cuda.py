@@ -412,6 +412,23 @@ def test_a_block_that_a_kernel_is_not_compiled_for_is_refused(program: Program, 
     assert "block 128: exact is compiled for blocks of 32x4x1 (.reqntid)" in ran.stderr
 
 
+def test_each_access_to_constant_memory_has_its_own_sentence(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "mine.cu").write_text("""__constant__ float weights[32];
+__global__ void weigh(float *x, int k) {
+    float sum = weights[k];
+    sum += weights[threadIdx.x / 4];
+    sum += weights[k + 1];
+    x[threadIdx.x] = sum;
+}
+""")
+    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]"), "--arg", 3]
+    ran = program("explain", f"{tmp_path}/mine.cu:weigh", *launch)
+    assert ran.returncode == 0, ran.stderr
+    text = " ".join(ran.stdout.split())
+    assert "Each request to constant memory in lines 3 and 5 is a broadcast." in text
+    assert "Each request to constant memory in line 4 is split into 8." in text
+
+
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
     from smembench.toolchains.nvrtc import compile_source
 
