@@ -181,6 +181,8 @@ def test_arguments_that_are_none() -> None:
     with pytest.raises(UsageError, match=r"^\[0\.5, 0\.5.* more characters .*\]: is no argument") as refused:
         traced(kernels.plain, 1, 32, [0.5] * 1000, 3)
     assert len(str(refused.value)) < 500
+    with pytest.raises(UsageError, match=r"counted: Numba does not compile it: .*\(array\(int32, 1d, C\), int64\)"):
+        traced(kernels.counted, 1, 32, "int32[32]", "int32[4,4]")
     with pytest.raises(UsageError, match="is not a kernel"):
         traced(3, 1, 32)
 
