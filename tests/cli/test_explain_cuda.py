@@ -412,6 +412,26 @@ def test_a_block_that_a_kernel_is_not_compiled_for_is_refused(program: Program, 
     assert "block 128: exact is compiled for blocks of 32x4x1 (.reqntid)" in ran.stderr
 
 
+@pytest.mark.parametrize("capability", ["8.0", "8.9", "9.0"])
+def test_lines_of_machine_code_are_known_on_every_capability(tmp_path: Path, capability: str) -> None:
+    (tmp_path / "mine.cu").write_text("""__global__ void halo(float *out, const float *in, int n) {
+    __shared__ float tile[66];
+    int i = threadIdx.x;
+    if (i >= n) return;
+    tile[i + 1] = in[i + 1];
+    if (i == 0) tile[0] = in[0];
+    if (i == 63) tile[65] = in[65];
+    __syncthreads();
+    out[i] = tile[i] + tile[i + 2];
+}
+""")
+    args = ("float32[64]", "float32[66]", 64)
+    result = explain_function(f"{tmp_path}/mine.cu:halo", grid=1, block=96, args=args, capability=capability)
+    assert result.idle == {"store": 2}  # one of two warps in either branch
+    assert result.code is not None
+    assert {op.line for op in result.code.lined if op.access.space == "shared"} == {5, 6, 7, 9}
+
+
 def test_each_access_to_constant_memory_has_its_own_sentence(program: Program, tmp_path: Path) -> None:
     (tmp_path / "mine.cu").write_text("""__constant__ float weights[32];
 __global__ void weigh(float *x, int k) {
