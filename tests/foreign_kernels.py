@@ -115,6 +115,12 @@ def histogram(bins: Any, a: Any) -> None:
 
 
 @cuda.jit
+def counted(bins: Any, a: Any) -> None:
+    """A bin of each element of one dimension."""
+    cuda.atomic.add(bins, a[cuda.grid(1)], 1)
+
+
+@cuda.jit
 def shuffled(out: Any, a: Any) -> None:
     """A sum by shuffles, local and constant arrays, names imported from numba.cuda, a barrier of the grid."""
     weights = cuda.const.array_like(WEIGHTS)

@@ -18,7 +18,7 @@ from smembench.launches.live import is_token, value_of
 from smembench.launches.tensor_map_argument import parsed_map
 from smembench.model.errors import UsageError
 from smembench.model.formats import FLOAT8, element_type
-from smembench.model.text import number_of
+from smembench.model.text import brief, number_of
 
 _ARRAY = re.compile(
     r"(\w+)\[([\d\s,]+)\](?:\s+strides\s+(\d+(?:[xX×]\d+)*))?(?:\s+offset\s+(\d+))?", re.ASCII | re.IGNORECASE
@@ -122,7 +122,8 @@ def from_python(value: Any) -> Argument:
             return _on_device(interface, _type(value))
         return ArrayArgument(tuple(map(int, value.shape)), _type(value))
     except (AttributeError, TypeError):
-        raise UsageError(f"{value!r}: is no argument of a kernel; give an array, a number or text: {_FORMS}") from None
+        given = brief(" ".join(repr(value).split()), 60)
+        raise UsageError(f"{given}: is no argument of a kernel; give an array, a number or text: {_FORMS}") from None
 
 
 def _with_data(value: Any) -> Argument:

@@ -30,7 +30,8 @@ from smembench.toolchains.registry import is_port
 from smembench.views.break_even import tables
 from smembench.views.compare import comparison_sections
 from smembench.views.explain import explanation
-from smembench.views.explain_cure import cure_lines, cure_sections
+from smembench.views.explain import tables as explanation_tables
+from smembench.views.explain_cure import cure_lines
 from smembench.views.explain_lanes import lanes_picture, lanes_section
 from smembench.views.export import cases
 from smembench.views.html import html
@@ -63,7 +64,7 @@ class Compared(Shown, Comparison):
 
 class _ShownCosts(Shown, Costs):
     def _sections(self) -> list[Section]:
-        return [*explanation(self), *cure_sections(cure_lines(self))]
+        return explanation_tables(self, explanation(self), cure_lines(self))
 
 
 class Explained(_ShownCosts, Explanation):

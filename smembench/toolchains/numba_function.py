@@ -78,7 +78,7 @@ def function_code(function: Any, arguments: Sequence[object], capability: str) -
     return NumbaCode(ptx, parse(*linked))
 
 
-_INNER = re.compile(r"Numba\w*Error: (.+)|>>> (.+)")
+_INNER = re.compile(r"Numba\w*Error: (?!Failed in )(.+)|>>> (.+)")
 """The informative part of a report of overloads that Numba has tried: why one was refused, or what was called."""
 _MESSAGES = {"RecursionError": "it has a device function that calls itself"}
 """Clearer messages by type of the error."""

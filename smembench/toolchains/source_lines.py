@@ -64,18 +64,19 @@ def _states_of(file: Any, entries: Sequence[Any], kernel: str) -> list[Any]:
     if not kernel:
         return [entry.state for entry in entries if entry.state is not None]
     symbols = file.get_section_by_name(".symtab")
-    relocated = file.get_section_by_name(".rela.debug_line").iter_relocations()
+    before_90, since_90 = map(file.get_section_by_name, (".rel.debug_line", ".rela.debug_line"))
+    relocated = (since_90 or before_90).iter_relocations()
     of_sequences = [
         symbols.get_symbol(reloc["r_info_sym"]) for reloc in sorted(relocated, key=lambda reloc: reloc["r_offset"])
     ]
-    sections = [file.get_section(symbol["st_shndx"]).name for symbol in of_sequences]
+    names = [file.get_section(symbol["st_shndx"]).name for symbol in of_sequences]
     sequences: list[list[Any]] = [[]]
     for entry in entries:
         if entry.state is not None:
             sequences[-1].append(entry.state)
             if entry.state.end_sequence:
                 sequences.append([])
-    chosen = [rows for rows, section in zip(sequences, sections, strict=False) if section == f".text.{kernel}"]
+    chosen = [rows for rows, name in zip(sequences, names, strict=False) if name == f".text.{kernel}"]
     return [state for rows in chosen for state in rows]
 
 

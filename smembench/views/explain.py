@@ -18,7 +18,7 @@ from smembench.model.install import CUDA
 from smembench.views.columns import compact, number, scaled
 from smembench.views.console import plain
 from smembench.views.explain_banks import picture
-from smembench.views.explain_cure import cure_sections
+from smembench.views.explain_cure import at_lines, cure_sections
 from smembench.views.explain_tiles import tiles
 from smembench.views.sections import Section, table
 from smembench.views.table import draw
@@ -155,9 +155,10 @@ def sentences(explained: Costs) -> list[str]:
         ]
         if explained.waits:
             texts.append("Blocks wait for each other: timing decides how often they load meanwhile, here once.")
-    for request in explained.constant:
-        split = f"split into {compact(request.addresses)}" if request.addresses > 1 else "a broadcast"
-        texts.append(f"Each request to constant memory is {split}.")
+    for addresses, requests in grouped(explained.constant, lambda request: compact(request.addresses)).items():
+        split = f"split into {addresses}" if requests[0].addresses > 1 else "a broadcast"
+        where = at_lines([request.site.line for request in requests])
+        texts.append(f"Each request to constant memory in {where} is {split}.")
     texts += _coalescing(explained.memory, partial=bool(explained.trace.unfollowed))
     texts += _traffic(explained)
     if (resident := explained.occupancy) is not None:

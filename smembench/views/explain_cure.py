@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from smembench.explain.costs import Costs
 from smembench.explain.cure import Change, Cure, cures, most_pad
@@ -95,15 +95,19 @@ def _who(changes: Sequence[Change]) -> str:
     kinds = grouped(changes, lambda change: change.site.kind)
     lines = {kind: tuple(sorted({change.site.line for change in group})) for kind, group in kinds.items()}
     alike = grouped(lines, lambda kind: lines[kind])
-    return " and ".join(_at_lines(kinds, numbers) for numbers, kinds in alike.items())
+    return " and ".join(_accesses(kinds, numbers) for numbers, kinds in alike.items())
 
 
-def _at_lines(kinds: Sequence[str], numbers: Sequence[int]) -> str:
+def _accesses(kinds: Sequence[str], numbers: Sequence[int]) -> str:
     if not any(numbers):
         return "the " + " and the ".join(kinds)
-    *before, last = map(str, numbers)
-    where = f"lines {', '.join(before)} and {last}" if before else f"line {last}"
-    return f"the {' and '.join(f'{kind}s' for kind in kinds)} in {where}"
+    return f"the {' and '.join(f'{kind}s' for kind in kinds)} in {at_lines(numbers)}"
+
+
+def at_lines(numbers: Iterable[int]) -> str:
+    """``line 7``, ``lines 4, 7 and 9``: each line once, in their order."""
+    *before, last = map(str, sorted(set(numbers)))
+    return f"lines {', '.join(before)} and {last}" if before else f"line {last}"
 
 
 def _mean(changes: Sequence[Change], figure: str) -> str:

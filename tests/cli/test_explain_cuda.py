@@ -388,6 +388,67 @@ def test_dynamic_shared_memory_counts_whether_or_not_it_is_accessed(
     assert "TMA" not in text
 
 
+BOUNDED = """__global__ void __launch_bounds__(128) most(float *x) { x[threadIdx.x] = 1; }
+"""
+EXACT = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry exact() .reqntid 32, 4 { ret; }
+"""
+
+
+def test_a_block_that_a_kernel_is_not_compiled_for_is_refused(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "mine.cu").write_text(BOUNDED)
+    (tmp_path / "mine.ptx").write_text(EXACT)
+    most = ["explain", f"{tmp_path}/mine.cu:most", "--grid", 1, *arrays("float32[1024]")]
+    assert program(*most, "--block", "32x4").returncode == 0
+    ran = program(*most, "--block", 256)
+    assert ran.returncode == 2
+    assert "block 256: most is compiled for at most 128 threads (__launch_bounds__), not 256" in ran.stderr
+    exact = ["explain", f"{tmp_path}/mine.ptx:exact", "--grid", 1]
+    assert program(*exact, "--block", "32x4").returncode == 0
+    ran = program(*exact, "--block", 128)
+    assert ran.returncode == 2
+    assert "block 128: exact is compiled for blocks of 32x4x1 (.reqntid)" in ran.stderr
+
+
+@pytest.mark.parametrize("capability", ["8.0", "8.9", "9.0"])
+def test_lines_of_machine_code_are_known_on_every_capability(tmp_path: Path, capability: str) -> None:
+    (tmp_path / "mine.cu").write_text("""__global__ void halo(float *out, const float *in, int n) {
+    __shared__ float tile[66];
+    int i = threadIdx.x;
+    if (i >= n) return;
+    tile[i + 1] = in[i + 1];
+    if (i == 0) tile[0] = in[0];
+    if (i == 63) tile[65] = in[65];
+    __syncthreads();
+    out[i] = tile[i] + tile[i + 2];
+}
+""")
+    args = ("float32[64]", "float32[66]", 64)
+    result = explain_function(f"{tmp_path}/mine.cu:halo", grid=1, block=96, args=args, capability=capability)
+    assert result.idle == {"store": 2}  # one of two warps in either branch
+    assert result.code is not None
+    assert {op.line for op in result.code.lined if op.access.space == "shared"} == {5, 6, 7, 9}
+
+
+def test_each_access_to_constant_memory_has_its_own_sentence(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "mine.cu").write_text("""__constant__ float weights[32];
+__global__ void weigh(float *x, int k) {
+    float sum = weights[k];
+    sum += weights[threadIdx.x / 4];
+    sum += weights[k + 1];
+    x[threadIdx.x] = sum;
+}
+""")
+    launch = ["--grid", 1, "--block", 32, *arrays("float32[32]"), "--arg", 3]
+    ran = program("explain", f"{tmp_path}/mine.cu:weigh", *launch)
+    assert ran.returncode == 0, ran.stderr
+    text = " ".join(ran.stdout.split())
+    assert "Each request to constant memory in lines 3 and 5 is a broadcast." in text
+    assert "Each request to constant memory in line 4 is split into 8." in text
+
+
 def test_kernels_of_one_name_in_ptx_are_told_apart(program: Program, tmp_path: Path) -> None:
     from smembench.toolchains.nvrtc import compile_source
 

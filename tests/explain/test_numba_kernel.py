@@ -151,6 +151,15 @@ def test_data_beyond_the_array_is_a_mistake() -> None:
     assert "a[16], and a has 16 elements" in result.trace.mistakes[0].text
 
 
+def test_what_is_displayed_names_mistakes_and_what_was_not_followed() -> None:
+    result = explain_function(kernels.race, grid=1, block=(32, 32), args=(TILE, TILE))
+    (mistake, *_) = result.trace.mistakes
+    for shown in (repr(result), result._repr_html_()):
+        assert f"mistake in foreign_kernels.py, line {mistake.line}:" in " ".join(shown.split())
+    result = explain_function(kernels.gather, grid=1, block=32, args=("float32[32]", "float32[16]", "int64[32]"))
+    assert "not followed in foreign_kernels.py, line" in repr(result)
+
+
 def test_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "MOST_STEPS", 1000)
     with pytest.raises(UsageError, match=r"long, line \d+: .*end the loop or give less work"):
@@ -169,6 +178,11 @@ def test_arguments_that_are_none() -> None:
         traced(kernels.plain, 1, 32, 3)
     with pytest.raises(UsageError, match="is no argument"):
         traced(kernels.plain, 1, 32, object(), 3)
+    with pytest.raises(UsageError, match=r"^\[0\.5, 0\.5.* more characters .*\]: is no argument") as refused:
+        traced(kernels.plain, 1, 32, [0.5] * 1000, 3)
+    assert len(str(refused.value)) < 500
+    with pytest.raises(UsageError, match=r"counted: Numba does not compile it: .*\(array\(int32, 1d, C\), int64\)"):
+        traced(kernels.counted, 1, 32, "int32[32]", "int32[4,4]")
     with pytest.raises(UsageError, match="is not a kernel"):
         traced(3, 1, 32)
 

@@ -29,7 +29,7 @@ from smembench.launches.arguments import check_count
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import Dimensions, as_text, check_launch
 from smembench.launches.parameters import scalar_bytes, structure_bytes
-from smembench.launches.ptx_entry import TYPES
+from smembench.launches.ptx_entry import TYPES, readable
 from smembench.launches.tensor_map_argument import TensorMapArgument
 from smembench.model.errors import UsageError
 from smembench.model.hardware import WARP
@@ -75,6 +75,7 @@ def explain_ptx(
     """
     grid, block, arguments, shared_bytes, given_cluster = call
     check_launch(grid, block)
+    _check_block(kernel, block)
     check_count(title, [parameter.name for parameter in kernel.parameters], arguments)
     arrays: list[GlobalArray] = []
     parameters, sizes, maps = {}, {}, {}
@@ -150,6 +151,15 @@ def costs_of(
         occupancy=resident_blocks(capability, threads, shared_bytes, machine_code),
         idle=idle,
     )
+
+
+def _check_block(kernel: PtxKernel, block: Dimensions) -> None:
+    """Check that a kernel is compiled for a block: a GPU refuses to launch it with another."""
+    text = f"block {as_text(block)}: {readable(kernel.name)} is compiled for"
+    if kernel.block not in (None, (*block, 1, 1)[:3]):
+        raise UsageError(f"{text} blocks of {as_text(kernel.block or ())} (.reqntid)")
+    if prod(block) > kernel.most_threads:
+        raise UsageError(f"{text} at most {kernel.most_threads} threads (__launch_bounds__), not {prod(block)}")
 
 
 def _map(arrays: list[GlobalArray], parameter: Parameter) -> bytes:

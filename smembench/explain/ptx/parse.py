@@ -21,6 +21,7 @@ _HEADER = re.compile(
 )
 _CLUSTER = re.compile(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
 _MOST_BLOCKS = re.compile(r"\.maxclusterrank\s+(\d+)")
+_BLOCK = re.compile(r"\.(reqn|maxn)tid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
 
 
 class Module(NamedTuple):
@@ -94,14 +95,7 @@ def _kernel(
     functions: Mapping[str, Function],
 ) -> PtxKernel:
     kernel = PtxKernel(header["name"], [parameter_of(declaration) for declaration in split(header["parameters"] or "")])
-    directives = header["directives"]
-    kernel.explicit_cluster = ".explicitcluster" in directives
-    kernel.blocks_are_clusters = ".blocksareclusters" in directives
-    if cluster := _CLUSTER.search(directives):
-        x, y, z = (int(side or 1) for side in cluster.groups())
-        kernel.cluster = x, y, z
-    if most := _MOST_BLOCKS.search(directives):
-        kernel.most_blocks = int(most[1])
+    _compiled_for(kernel, header["directives"])
     used = set(NAME.findall(body))
     for function in functions.values() if "call" in body else ():
         used.update(NAME.findall(function.body))
@@ -122,6 +116,23 @@ def _kernel(
     _locate_stores(kernel.code)
     _locate_loads(kernel.code)
     return kernel
+
+
+def _compiled_for(kernel: PtxKernel, directives: str) -> None:
+    """Add the clusters and blocks that a kernel is compiled for."""
+    kernel.explicit_cluster = ".explicitcluster" in directives
+    kernel.blocks_are_clusters = ".blocksareclusters" in directives
+    if cluster := _CLUSTER.search(directives):
+        x, y, z = (int(side or 1) for side in cluster.groups())
+        kernel.cluster = x, y, z
+    if most := _MOST_BLOCKS.search(directives):
+        kernel.most_blocks = int(most[1])
+    for kind, *sides in _BLOCK.findall(directives):
+        x, y, z = (int(side or 1) for side in sides)
+        if kind == "reqn":
+            kernel.block = x, y, z
+        else:
+            kernel.most_threads = x * y * z
 
 
 def _locate_stores(code: Sequence[Instruction]) -> None:

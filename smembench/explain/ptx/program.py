@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.launches.ptx_entry import TYPES, split
+from smembench.model.hardware import MAX_THREADS
 from smembench.toolchains.loaded import Parameter
 
 _ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
@@ -107,8 +108,9 @@ class PtxKernel:
     ``tables`` are the labels that ``brx.idx`` chooses from. ``cluster`` are the blocks of a cluster along each axis, if
     it is compiled for a size, ``most_blocks`` the most of them, ``explicit_cluster`` is whether it is launched in
     clusters only, and ``blocks_are_clusters`` whether its grid counts these. ``shared_bytes`` are those of its
-    static variables; dynamic shared memory follows them. ``shapes`` are, where they are known, the bytes of an element
-    and the sides of shared arrays, by name.
+    static variables; dynamic shared memory follows them. ``block`` are the threads of a block along each axis, if it is
+    compiled for these alone, ``most_threads`` the most of them. ``shapes`` are, where they are known, the bytes of an
+    element and the sides of shared arrays, by name.
     """
 
     name: str
@@ -124,6 +126,8 @@ class PtxKernel:
     most_blocks: int = 16
     explicit_cluster: bool = False
     blocks_are_clusters: bool = False
+    block: tuple[int, int, int] | None = None
+    most_threads: int = MAX_THREADS
     shapes: dict[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
 
     @property
