@@ -157,8 +157,9 @@ def sentences(explained: Costs) -> list[str]:
             texts.append("Blocks wait for each other: timing decides how often they load meanwhile, here once.")
     for addresses, requests in grouped(explained.constant, lambda request: compact(request.addresses)).items():
         split = f"split into {addresses}" if requests[0].addresses > 1 else "a broadcast"
-        where = at_lines([request.site.line for request in requests])
-        texts.append(f"Each request to constant memory in {where} is {split}.")
+        lines = [request.site.line for request in requests]
+        where = f" in {at_lines(lines)}" if all(lines) else ""  # PTX need not say
+        texts.append(f"Each request to constant memory{where} is {split}.")
     texts += _coalescing(explained.memory, partial=bool(explained.trace.unfollowed))
     texts += _traffic(explained)
     if (resident := explained.occupancy) is not None:
