@@ -77,6 +77,7 @@ def show(
         raise UsageError(f"{path}: holds no cases; name a run that measured something")
     sections = views.get(view, partial(brief, case=case))(run)
     if view and not sections:
-        raise UsageError(f"{path}: has nothing that --{view.replace('_', '-')} shows")
+        of_cases = "" if case is None else f" with --case {case!r}"
+        raise UsageError(f"{path}{of_cases}: has nothing that --{view.replace('_', '-')} shows")
     parts = {"claims": records(devices(run))} if documents and "json" in target.forms else {}
     target.show(result(run, sections, **parts))

@@ -65,6 +65,8 @@ def read_columns(
         if missing := [column for column in columns if column in required and column not in header]:
             other = "" if path.name == kind else f"not a {kind}: "
             what = f"the column {missing[0]} is missing" if header else "it is empty"
+            if len(header) == 1 and set(header[0]) & {";", "\t"}:  # as spreadsheets save it, often with decimal commas
+                what += "; save it with commas between its fields and points in its numbers"
             raise UsageError(f"{path}: {other}{what}")
         absent = [column for column in columns if column not in header]
         wanted = itemgetter(*map([*header, *absent].index, columns))
@@ -92,15 +94,19 @@ def read_rows(path: Path) -> list[Row]:
     """Rows of a cases.csv.
 
     Raises:
-        UsageError: if the file does not exist or does not have this schema, with the line.
+        UsageError: if the file does not exist, does not have this schema or has a case twice, with the line.
     """
-    rows, names = [], schema.COLUMNS
+    rows: dict[str, Row] = {}
+    names = schema.COLUMNS
     for line, record in read_columns(path, names, schema.REQUIRED, kind=CASES):
         try:
-            rows.append(schema.from_fields(dict(zip(names, record, strict=True))))
+            row = schema.from_fields(dict(zip(names, record, strict=True)))
         except ValueError as error:
             raise UsageError(f"{path}, line {line}: {error}") from None
-    return rows
+        if row.case_id in rows:
+            raise UsageError(f"{path}, line {line}: {row.case_id} is there twice; give each run a file of its own")
+        rows[row.case_id] = row
+    return list(rows.values())
 
 
 def read_moments(path: Path) -> dict[str, list[Moment]]:

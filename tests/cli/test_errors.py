@@ -108,6 +108,7 @@ REFUSED = [
         )
     ),
     ("show {nightly} --compilers", "has nothing that --compilers shows"),
+    ("show {nightly} --limits --case *memcpy*", "with --case '*memcpy*': has nothing that --limits shows"),
     ("show {nightly} --limits --ladder", "--ladder and --limits: give one of them"),
     ("show {documents} --latex --markdown", "--markdown --latex: give one"),
     ("baseline set .", "is not a run of smembench"),

@@ -61,7 +61,7 @@ def test_a_column_has_a_line_that_says_what_it_is(column: str) -> None:
     assert column.removeprefix("elapsed_ms_") in named or column in named
 
 
-@given(st.lists(any_rows, max_size=3))
+@given(st.lists(any_rows, max_size=3, unique_by=lambda row: row.case_id))
 def test_rows_round_trip_through_a_file(tmp_path_factory: pytest.TempPathFactory, rows: list[Row]) -> None:
     path = tmp_path_factory.mktemp("store") / "cases.csv"
     write_whole(path, as_csv(rows))
@@ -133,6 +133,23 @@ def test_a_damaged_file_is_refused_with_its_line(cases: Path, old: str, new: str
     with pytest.raises(UsageError) as caught:
         read_rows(cases)
     assert str(caught.value).startswith(f"{cases}, {fault}")
+
+
+def test_two_runs_in_one_file_are_refused(cases: Path) -> None:
+    """They would be shown and compared as one run, of the first one's name."""
+    text = cases.read_text()
+    cases.write_text(text + text.partition("\n")[2])
+    with pytest.raises(UsageError) as caught:
+        read_rows(cases)
+    case = text.splitlines()[1].split(",")[2]
+    assert str(caught.value) == f"{cases}, line 4: {case} is there twice; give each run a file of its own"
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_spreadsheets_separator_is_refused_with_a_way_out(cases: Path, separator: str) -> None:
+    cases.write_text(cases.read_text().replace(",", separator))
+    with pytest.raises(UsageError, match="save it with commas between its fields and points in its numbers"):
+        read_rows(cases)
 
 
 @pytest.mark.parametrize(
