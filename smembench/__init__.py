@@ -313,8 +313,9 @@ def tune(
         DeviceUnavailable: for a device that is not there.
         TuneInterrupted: on Ctrl-C; a KeyboardInterrupt whose ``so_far`` has the best so far.
     """
+    from smembench.devices.select import check_usable
     from smembench.report.notebook import Best, shown
-    from smembench.studies.tune import candidates, check_usable, tuned
+    from smembench.studies.tune import candidates, tuned
 
     watch = _watch(progress)
     sizes = {"n": n, "m": keys.pop("m", None), "k": keys.pop("k", None)}

@@ -51,9 +51,10 @@ def tune(
       smembench tune matmul --m 16 --n 8192 --k 8192 --dtype bfloat16
       smembench tune transpose --kernel transposeSmemPad --dry-run
     """
+    from smembench.devices.select import check_usable
     from smembench.run.config import from_flags
     from smembench.studies.ladder.climb import problems
-    from smembench.studies.tune import candidates, check_objective, check_usable
+    from smembench.studies.tune import candidates, check_objective
     from smembench.views.console import notes, say
     from smembench.views.run import watch
     from smembench.views.tune import counts

@@ -26,11 +26,10 @@ from smembench.devices.buffers import (
 )
 from smembench.devices.cuda_description import (
     attribute,
+    check_gpu,
     compute_capability,
     describe,
-    gpu_count,
     gpu_uuid,
-    why_unusable,
 )
 from smembench.devices.cuda_graph import Ahead, calibrate
 from smembench.devices.cuda_helpers import launcher
@@ -46,12 +45,10 @@ from smembench.launches.subject import Subject
 from smembench.launches.subjects import subject_of
 from smembench.model.case import Case
 from smembench.model.device import Limits
-from smembench.model.errors import DeviceUnavailable
 from smembench.model.formats import carried
 from smembench.model.hardware import STATIC_SHARED_BYTES
 from smembench.model.measurement import Conditions
 from smembench.model.problem import Problem
-from smembench.model.text import number_of
 from smembench.model.user_launch import UserLaunch
 from smembench.toolchains.kept_code import variant
 from smembench.toolchains.registry import Compiled, toolchain_of
@@ -77,10 +74,7 @@ class CudaDevice:
     """
 
     def __init__(self, index: int = 0) -> None:
-        if reason := why_unusable():
-            raise DeviceUnavailable(f"device cuda:{index}: {reason} (see: smembench doctor)")
-        if index >= (count := gpu_count()):
-            raise DeviceUnavailable(f"device cuda:{index}: found {number_of(count, 'GPU')}, counted from cuda:0")
+        check_gpu(index)
         self._index, self._gpu = index, Gpu(index)
         self._gpu.set_current()
         self.stream = new_stream()

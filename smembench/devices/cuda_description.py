@@ -10,6 +10,8 @@ from cuda.pathfinder import DynamicLibNotFoundError
 from smembench.devices.nvml import Nvml
 from smembench.kernels.driver import checked, latest
 from smembench.model.device import DeviceInfo
+from smembench.model.errors import DeviceUnavailable
+from smembench.model.text import number_of
 from smembench.toolchains.settings import settings
 
 _NAME_BYTES = 256
@@ -31,6 +33,18 @@ def why_unusable() -> str | None:
 def gpu_count() -> int:
     """The number of usable GPUs that CUDA sees."""
     return 0 if why_unusable() else int(checked(driver.cuDeviceGetCount()))
+
+
+def check_gpu(index: int) -> None:
+    """Check that there is a usable GPU with an index.
+
+    Raises:
+        DeviceUnavailable: if there is none.
+    """
+    if reason := why_unusable():
+        raise DeviceUnavailable(f"device cuda:{index}: {reason} (see: smembench doctor)")
+    if index >= (count := gpu_count()):
+        raise DeviceUnavailable(f"device cuda:{index}: found {number_of(count, 'GPU')}, counted from cuda:0")
 
 
 def gpu_uuid(index: int) -> str | None:

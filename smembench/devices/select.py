@@ -46,6 +46,19 @@ def resolve(name: str) -> tuple[str, str | None]:
     return "cuda:0", None
 
 
+def check_usable(name: str) -> None:
+    """Check that the device that a name stands for is there, without opening it.
+
+    Raises:
+        DeviceUnavailable: for a GPU that is not there or cannot be used.
+    """
+    device, _ = resolve(name)
+    if device != CPU:
+        from smembench.devices.cuda_description import check_gpu
+
+        check_gpu(_index(device))
+
+
 def _of_uuid(name: str) -> str:
     from smembench.devices.cuda_description import gpu_count, gpu_uuid
 

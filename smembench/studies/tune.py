@@ -9,7 +9,6 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any
 
-from smembench.devices.cuda_description import why_unusable
 from smembench.devices.select import CPU, resolve
 from smembench.explain.prediction import figures_of, trace_together
 from smembench.kernels import registry
@@ -17,7 +16,7 @@ from smembench.kernels.kernel import Kernel
 from smembench.kernels.problems import PROBLEMS
 from smembench.kernels.program import NumbaKernel
 from smembench.model.case import Block, Case
-from smembench.model.errors import DeviceUnavailable, UsageError
+from smembench.model.errors import UsageError
 from smembench.model.interrupts import deferred, interruptible
 from smembench.model.measurement import Measurement, Trial
 from smembench.model.sustained import Sustained
@@ -130,17 +129,6 @@ def check_objective(objective: str, device: str) -> None:
         where, note = resolve(device)
         if where == CPU:
             raise needs_gpu("--objective energy: the load that it needs runs", fell_back=note is not None)
-
-
-def check_usable(device: str) -> None:
-    """Check that a device is there, before the search takes its time.
-
-    Raises:
-        DeviceUnavailable: for a GPU that cannot be used.
-    """
-    where, _ = resolve(device)
-    if where != CPU and (why := why_unusable()):
-        raise DeviceUnavailable(f"device {where}: {why} (see: smembench doctor)")
 
 
 def candidates(

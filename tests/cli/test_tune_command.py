@@ -50,7 +50,7 @@ def test_a_dry_run_for_a_gpu_needs_none(program: Program) -> None:
     assert "nothing was measured" in done.stderr
 
 
-def test_a_gpu_that_is_not_there_is_told_before_the_search(program: Program) -> None:
+def test_a_missing_gpu_is_reported_before_the_search(program: Program) -> None:
     done = program("tune", "transpose", "--device", "cuda")
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith("smembench: device cuda:0: no CUDA d")

@@ -103,7 +103,7 @@ def test_tiles_of_clusters_fill_rounds(
     ("m", "n", "k", "b_layout", "apart"),
     [
         (4096, 4096, 4096, BY_ROWS, 1),
-        (4000, 4000, 4000, BY_ROWS, 1),  # as many begin at lines
+        (4000, 4000, 4000, BY_ROWS, 1),  # too little is gained
         (4104, 4104, 4104, BY_ROWS, 4),  # more rows begin at lines
         (4504, 4504, 4504, BY_ROWS, 2),
         (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
