@@ -29,7 +29,7 @@ SIZES_OF_TILES = {
         (2509, 336, 568),  # two share A
         (212, 80, 776),  # four share B
         (89, 2200, 760),  # two share B
-        (1809, 1960, 80),  # ping-pong, without clusters
+        (2381, 2960, 128),  # ping-pong, without clusters
         (2400, 2056, 136),  # ping-pong, two share B
         (3033, 1560, 360),  # by columns: 256 rows
         (3231, 392, 976),  # by columns: 80 columns, two share B

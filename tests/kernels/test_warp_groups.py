@@ -78,7 +78,7 @@ def test_a_tile_is_as_wide_as_takes_fewest_cycles(m: int, n: int, columns: int) 
     [
         (1024, 1024, 1024, BY_ROWS, 128, 64, ""),  # 128 tiles in one round, without clusters
         (3072, 3072, 3072, BY_ROWS, 192, 192, ""),  # 256 tiles in two rounds; of 256 × 128 288 in three
-        (8192, 8192, 8192, BY_ROWS, 200, 128, ", 2 share A"),  # 20 rounds; of 256 × 128 16 longer ones
+        (8192, 8192, 8192, BY_ROWS, 168, 256, ", 2 share A"),  # 12 rounds; of 200 × 128 20 shorter ones
         (4104, 4104, 4104, BY_ROWS, 176, 192, ", 2 share B"),  # 264 clusters in four rounds; of 256 × 128 289 in five
         (5120, 5120, 5120, BY_ROWS, 224, 128, ", 2 share A"),  # seven rounds, as many as of 256 × 128
         (1480, 1480, 1480, BY_ROWS, 152, 128, ", 4 share A"),  # 30 clusters in one round
@@ -107,7 +107,7 @@ def test_tiles_of_clusters_fill_rounds(
         (4104, 4104, 4104, BY_ROWS, 4),  # more rows begin at lines
         (4504, 4504, 4504, BY_ROWS, 2),
         (4505, 4504, 4504, BY_ROWS, 1),  # an odd number of rows
-        (8192, 8192, 8200, BY_COLUMNS, 2),
+        (8192, 8192, 8200, BY_COLUMNS, 8),
         (8200, 8200, 8200, BY_ROWS, 2),
         (8200, 8200, 8200, BY_COLUMNS, 2),
     ],

@@ -36,28 +36,28 @@ HALF_ROW = 0.62
 """Factor of both for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
 ZERO_ROW = 4
 """Factor of both for rows of zeros, below A's last row."""
-WRITTEN, BY_THREADS = 11, 18
+WRITTEN, BY_THREADS = 11, 3.7
 """Results per cycle that a multiprocessor writes by the TMA, while products wait and copies go on, and that the threads
 of fewRowsClustered write."""
-OVERLAPPED, ALTERNATING = 0.915, 0.97
-"""Factors of the products of wgmmaOverlapped, and of ping-pong tiles but for a block's last."""
+OVERLAPPED, BY_ONE_GROUP = 0.915, 1.08
+"""Factors of the products of wgmmaOverlapped, and of those by one warp group that fills buffers, too."""
 SHARED_LINES, WIDE_LINES = 0.94, 0.86
 """Factors of the lines that shared memory reads and writes for swapped tiles of two or three warp groups, and for
 ping-pong tiles of more than 128 columns."""
 FEW_STAGES, UNBUFFERED = 1.07, 1.05
 """Factors of the products of tiles with fewer than four stages, and of those without buffers for results."""
-APART_CYCLES = 700
+WAVE_CYCLES = 710
+"""Cycles that each wave of tiles after the first adds."""
+APART_CYCLES = 570
 """Cycles that a launch takes longer in a tile whose rows lie apart."""
-ALONE_CYCLES, CLUSTER_CYCLES = 600, 1850
-"""Cycles that a launch of wgmmaClustered takes longer than one of wgmmaStored, without clusters and with them."""
-NARROW_CYCLES = 800
-"""Cycles that buffers with 64 bytes of each row add to a launch."""
+ALONE_CYCLES, CLUSTER_CYCLES = 750, 1730
+"""Cycles that a launch of wgmmaClustered takes longer than one of fewRowsClustered, without clusters and with them."""
 MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 750, 500, 11
 """Cycles that clusters add to a wave of fewRowsClustered where their blocks share B, and where they split k; bytes of
 sums that a block sends per cycle."""
 MEMORY_BYTES, IN_FLIGHT = 2750, 500_000
 """Bytes per cycle from the memory of an H200 at best, and bytes in flight with which half of that comes."""
-REREAD = 0.3
+REREAD = 0.14
 """Share of B that is read from memory again where tiles that do not share it lie below each other."""
 
 SHARED_BYTES = 226 * 1024
@@ -115,7 +115,7 @@ SHARED = tuple(
 
 
 def step_cycles(tile: Tile) -> float:
-    """Counted cycles of a step along k.
+    """Estimated cycles of a step along k.
 
     The products of 32 results take a cycle. In lines of 128 bytes, one per cycle, shared memory gets the rows of A and
     the columns of B once. Each instruction of a consumer reads 64 of those rows and its part of the columns, or of a
@@ -125,14 +125,15 @@ def step_cycles(tile: Tile) -> float:
     if tile.swapped and tile.groups > 1:
         factor = WIDE_LINES if tile.ping_pong and tile.parts > 2 else SHARED_LINES
     lines = tile.rows + tile.columns + tile.consumers * tile.parts * (ROWS + tile.width)
-    return max(tile.consumers * GROUP * tile.sums // 32, factor * lines)
+    one_group = BY_ONE_GROUP if tile.groups == 1 and tile.buffers else 1
+    return one_group * max(tile.consumers * GROUP * tile.sums // 32, factor * lines)
 
 
 def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) -> float:
     """Estimated cycles of a product: of a multiprocessor, the L2 or the memory, whichever has most.
 
     A multiprocessor takes as long as the products or the copies of its tiles; the L2 delivers the copies of all.
-    Reading B again is added.
+    Reading B again and further waves are added.
 
     ``split``: blocks of a cluster that share the tile's steps. ``overlapped``: whether products go on while results are
     written.
@@ -152,7 +153,7 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     products = steps * slowdown * step_cycles(tile) * (OVERLAPPED if overlapped else 1)
     copies, writing = COPY_CYCLES * steps * (rows_of_a * own_a + rows_of_b * own_b), tile.rows * tile.columns / WRITTEN
     if overlapped or tile.ping_pong:  # of two warp groups one writes while the other multiplies, but for the last tile
-        each = max(ALTERNATING * products if tile.ping_pong else products, copies, (products + writing) / 2)
+        each = max(products, copies, (products + writing) / 2)
         own = (waves - 1) * each + max(products, copies) + writing
     else:
         own = waves * max(products + writing, copies)
@@ -164,9 +165,9 @@ def cycles(tile: Tile, case: Case, split: int = 1, *, overlapped: bool = False) 
     in_flight = (rows + across_at_once * tile.columns) * tile.stages * ROW_BYTES
     bytes_of_a, bytes_of_b = itemsize * case.depth * case.m, itemsize * case.depth * case.n
     of_memory = (bytes_of_a + bytes_of_b) / MEMORY_BYTES * (1 + IN_FLIGHT / in_flight)
-    reread = REREAD * (down > 1) * bytes_of_b / MEMORY_BYTES
+    added = REREAD * (down > 1) * bytes_of_b / MEMORY_BYTES + WAVE_CYCLES * (waves - 1)
     # The sum decides between tiles of the same maximum.
-    return max(own, of_all, of_memory) + (own + of_all + of_memory) / 100 + reread
+    return max(own, of_all, of_memory) + (own + of_all + of_memory) / 100 + added
 
 
 @cache
@@ -187,8 +188,8 @@ def _row_costs(apart: int, length: int = ROW_BYTES) -> tuple[float, float]:
 
 def launch_cycles(tile: Tile, case: Case) -> float:
     """Estimated cycles of a launch of wgmmaClustered."""
-    added = (NARROW_CYCLES if tile.stored_bytes < ROW_BYTES else 0) + (APART_CYCLES if tile.apart > 1 else 0)
-    return cycles(tile, case) + added + (CLUSTER_CYCLES if tile.cluster > 1 else ALONE_CYCLES)
+    launch = CLUSTER_CYCLES if tile.cluster > 1 else ALONE_CYCLES
+    return cycles(tile, case) + launch + (APART_CYCLES if tile.apart > 1 else 0)
 
 
 def quickest(case: Case, tiles: tuple[Tile, ...]) -> Tile:

@@ -1,8 +1,8 @@
 """heuristic: for each product the kernel, tile and cluster with the fewest estimated cycles.
 
 1. Up to 8 rows, fewRows, and in float32 up to 16, oneRow: each lane loads what it multiplies.
-2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaStored, wgmmaClustered, or wgmmaOverlapped where
-   k is long, by the estimated cycles of their products and copies (tile_choice.py).
+2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaClustered, or wgmmaOverlapped where k is long,
+   by the estimated cycles of their products and copies (tile_choice.py).
 3. Other rows: wgmmaPacked, after copies, then mmaAsync.
 4. In float32: splitK or streamK, in the tile with the fewest estimated cycles (float32_tiles.py).
 
@@ -25,7 +25,6 @@ from smembench.kernels.matmul.cuda import (
     wgmma_clustered,
     wgmma_overlapped,
     wgmma_packed,
-    wgmma_stored,
 )
 from smembench.kernels.matmul.tile_choice import cycles, launch_cycles
 from smembench.kernels.program import NumbaKernel, Program
@@ -44,10 +43,6 @@ def _few(case: Case) -> float:
     return few_rows_clustered.form_of(case).cycles(case)
 
 
-def _stored(case: Case) -> float:
-    return cycles(wgmma_stored.tile_of(case), case)
-
-
 def _clustered(case: Case) -> float:
     return launch_cycles(wgmma_clustered.tile_of(case), case)
 
@@ -59,7 +54,6 @@ def _overlapped(case: Case) -> float:
 
 
 ESTIMATES = (
-    (wgmma_stored.KERNEL, _stored),
     (wgmma_clustered.KERNEL, _clustered),
     (wgmma_overlapped.KERNEL, _overlapped),
     (few_rows_clustered.KERNEL, _few),
