@@ -26,11 +26,11 @@ SIZES_OF_TILES = {
         (1585, 2728, 200),
         (1027, 1824, 200),
         (481, 160, 984),  # four blocks share A
-        (2509, 336, 568),  # two share A
-        (212, 80, 776),  # four share B
-        (89, 2200, 760),  # two share B
+        (1457, 336, 1056),  # two share A
+        (2082, 872, 904),  # four share B
+        (1167, 424, 928),  # two share B
         (2381, 2960, 128),  # ping-pong, without clusters
-        (2400, 2056, 136),  # ping-pong, two share B
+        (1129, 2120, 984),  # ping-pong, two share B
         (3033, 1560, 360),  # by columns: 256 rows
         (3231, 392, 976),  # by columns: 80 columns, two share B
     ],

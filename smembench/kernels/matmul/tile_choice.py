@@ -36,7 +36,7 @@ HALF_ROW = 0.62
 """Factor of both for rows of 64 bytes that begin at multiples of it; others cost as much as whole ones."""
 ZERO_ROW = 4
 """Factor of both for rows of zeros, below A's last row."""
-WRITTEN, BY_THREADS = 11, 3.7
+WRITTEN, BY_THREADS = 11, 4
 """Results per cycle that a multiprocessor writes by the TMA, while products wait and copies go on, and that the threads
 of fewRowsClustered write."""
 OVERLAPPED, BY_ONE_GROUP = 0.915, 1.08
@@ -50,8 +50,8 @@ WAVE_CYCLES = 710
 """Cycles that each wave of tiles after the first adds."""
 APART_CYCLES = 570
 """Cycles that a launch takes longer in a tile whose rows lie apart."""
-ALONE_CYCLES, CLUSTER_CYCLES = 750, 1730
-"""Cycles that a launch of wgmmaClustered takes longer than one of fewRowsClustered, without clusters and with them."""
+ALONE_CYCLES, CLUSTER_CYCLES = 850, 2300
+"""Cycles that a launch of wgmmaClustered takes longer than one of the others, without clusters and with them."""
 MEETING_CYCLES, SPLIT_CYCLES, EXCHANGE_BYTES = 750, 500, 11
 """Cycles that clusters add to a wave of fewRowsClustered where their blocks share B, and where they split k; bytes of
 sums that a block sends per cycle."""

@@ -1,8 +1,8 @@
 """heuristic: for each product the kernel, tile and cluster with the fewest estimated cycles.
 
 1. Up to 8 rows, fewRows, and in float32 up to 16, oneRow: each lane loads what it multiplies.
-2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaClustered, or wgmmaOverlapped where k is long,
-   by the estimated cycles of their products and copies (tile_choice.py).
+2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaClustered, or where k is long wgmmaStored or
+   wgmmaOverlapped, by the estimated cycles of their products and copies (tile_choice.py).
 3. Other rows: wgmmaPacked, after copies, then mmaAsync.
 4. In float32: splitK or streamK, in the tile with the fewest estimated cycles (float32_tiles.py).
 
@@ -25,6 +25,7 @@ from smembench.kernels.matmul.cuda import (
     wgmma_clustered,
     wgmma_overlapped,
     wgmma_packed,
+    wgmma_stored,
 )
 from smembench.kernels.matmul.tile_choice import cycles, launch_cycles
 from smembench.kernels.program import NumbaKernel, Program
@@ -37,6 +38,9 @@ WARPS = {BY_COLUMNS: 8, BY_ROWS: 16}
 """Of a block of theirs."""
 LAST = (wgmma_packed.KERNEL, mma_async.KERNEL)
 """For rows that the TMA does not take."""
+LONG = 16
+"""Steps along k from which wgmmaStored and wgmmaOverlapped are considered: where k was shorter, their tiles took up to
+29 % longer than the best one."""
 
 
 def _few(case: Case) -> float:
@@ -47,13 +51,18 @@ def _clustered(case: Case) -> float:
     return launch_cycles(wgmma_clustered.tile_of(case), case)
 
 
+def _stored(case: Case) -> float:
+    tile = wgmma_stored.tile_of(case)
+    return cycles(tile, case) if case.depth >= LONG * tile.depth else inf
+
+
 def _overlapped(case: Case) -> float:
     tile = wgmma_overlapped.tile_of(case)
-    least = 4 * wgmma_overlapped.EDGE  # steps along k; of fewer some are of zeros
-    return cycles(tile, case, overlapped=True) if case.depth >= least * tile.depth else inf
+    return cycles(tile, case, overlapped=True) if case.depth >= LONG * tile.depth else inf
 
 
 ESTIMATES = (
+    (wgmma_stored.KERNEL, _stored),
     (wgmma_clustered.KERNEL, _clustered),
     (wgmma_overlapped.KERNEL, _overlapped),
     (few_rows_clustered.KERNEL, _few),
