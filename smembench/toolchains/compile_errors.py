@@ -1,11 +1,17 @@
-"""The first error in the log of a compiler of CUDA C++, in a line."""
+"""Errors in the log of a compiler of CUDA C++, in a line each."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from smembench.model.errors import UsageError
+
 _PLACED = re.compile(r"^(.+?)[(:](\d+)(?:\)|:\d+)?: (?:catastrophic |fatal )?error(?: #[\w-]+)?: (.*)$", re.MULTILINE)
+_REDEFINED = re.compile(
+    r'^(.+?)[(:](\d+)(?:\)|:\d+)?: warning\b.*?(?:redefinition of macro "(\w+)"|"(\w+)" redefined)', re.MULTILINE
+)
 _OF_PTXAS = re.compile(r"^ptxas (?:.*; )?(?:error|fatal) *: (.*)$", re.MULTILINE)
 
 
@@ -34,3 +40,22 @@ def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
         return f"{path if Path(file) == path.absolute() else file}, line {line}: {text}"
     remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in text), "")
     return f"{path}: {name}: {text}{remedy}"
+
+
+def check_macros(log: str, options: Sequence[str]) -> None:
+    """Refuse a source that overrules an option: of two definitions the later one stands, which is its own.
+
+    Args:
+        log: of nvcc or NVRTC, with warnings.
+        options: the compiler's, such as ``-DTILE=64``.
+
+    Raises:
+        UsageError: with the file, the line and the way out.
+    """
+    given = {option[2:].partition("=")[0]: option for option in options if option.startswith("-D")}
+    for file, line, *names in _REDEFINED.findall(log):
+        if option := given.get(name := "".join(names)):
+            raise UsageError(
+                f"{file}, line {line}: defines {name} again, which makes {option} void; put #ifndef {name} before this "
+                "line and #endif after it"
+            )

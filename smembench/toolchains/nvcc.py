@@ -12,7 +12,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 
 from smembench.model.errors import UsageError
-from smembench.toolchains.compile_errors import OF_ARCHITECTURE, first_error
+from smembench.toolchains.compile_errors import OF_ARCHITECTURE, check_macros, first_error
 from smembench.toolchains.nvrtc import Compiled, compile_source
 
 _POINTER = "smembench_kernel"
@@ -49,14 +49,17 @@ def compile_file(path: Path, name: str, capability: str, options: Sequence[str] 
         options: such as ``-DN=4``, which both compilers take.
 
     Raises:
-        UsageError: without either compiler, and for what does not compile, with the first error.
+        UsageError: without either compiler, for what does not compile, with the first error, and for a macro of the
+            options that the file defines again.
     """
     try:
-        return _compiled(path, name, capability, options)
+        compiled = _compiled(path, name, capability, options)
     except UsageError as error:
         if OF_ARCHITECTURE not in str(error):
             raise
-        return _compiled(path, name, f"{capability}a", options)
+        compiled = _compiled(path, name, f"{capability}a", options)
+    check_macros(compiled.log, options)
+    return compiled
 
 
 def _compiled(path: Path, name: str, capability: str, options: Sequence[str]) -> Compiled:
@@ -72,13 +75,13 @@ def _by_nvcc(folder: Path, path: Path, name: str, capability: str, options: Sequ
     """PTX and machine code; None if nvcc itself does not work, as without a host compiler."""
     wrapper, code = folder / "wrapper.cu", folder / "code"
     wrapper.write_text(f'#include "{path.absolute()}"\n__device__ const void *{_POINTER} = (const void *)({name});\n')
-    own = [f"-arch=sm_{capability.replace('.', '')}", "-lineinfo", "-w", f"-I{path.parent}"]
+    own = [f"-arch=sm_{capability.replace('.', '')}", "-lineinfo", f"-I{path.parent}"]
     files = ["--keep", "--keep-dir", str(folder), "-cubin", "-o", str(code), str(wrapper)]
     ran = subprocess.run(["nvcc", *own, *options, *files], capture_output=True, text=True, check=False)
     if ran.returncode == 0:
         ptx = wrapper.with_suffix(".ptx").read_text()
         entry = re.search(rf"\b{_POINTER} = (?:generic\()?([\w$]+)", ptx)
-        return Compiled(ptx, {name: entry[1]} if entry else {}, code.read_bytes())
+        return Compiled(ptx, {name: entry[1]} if entry else {}, code.read_bytes(), ran.stderr)
     if error := first_error(ran.stderr + ran.stdout, path, name, str(wrapper)):
         raise UsageError(error)
     return None

@@ -71,11 +71,12 @@ def capabilities() -> tuple[str, ...]:
 
 
 class Compiled(NamedTuple):
-    """A source file as PTX and as machine code, and the names there of names in the source."""
+    """A source file as PTX and as machine code, the names there of names in the source, and the compiler's log."""
 
     ptx: str
     names: Mapping[str, str]
     code: bytes | None = None
+    log: str = ""
 
 
 def compile_source(
@@ -108,7 +109,7 @@ def compile_source(
         raise UsageError(_mistake(log, path, ", ".join(names)))
     ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode().rstrip("\0")
     lowered = {name: nvrtc.nvrtcGetLoweredName(program, name.encode())[1].decode() for name in names}
-    return Compiled(ptx, lowered, _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN))
+    return Compiled(ptx, lowered, _text(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN), log)
 
 
 def _text(program: Any, size: Callable[..., Any], get: Callable[..., Any]) -> bytes:

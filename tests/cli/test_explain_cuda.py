@@ -13,6 +13,7 @@ import pytest
 
 from conftest import Program
 from smembench import UsageError, conflicts, explain_function
+from smembench.toolchains.compile_errors import check_macros
 from smembench.views.explain import sentences
 
 pytest.importorskip("cuda.bindings.nvrtc")
@@ -194,6 +195,29 @@ def test_a_cluster_is_given_or_the_kernels_own(program: Program, tmp_path: Path)
         assert (store["kind"], store["wavefronts_per_request"]) == ("store", 1)
     wrong = program("explain", f"{path}:ring", *launch, "-D", "SIZE=__cluster_dims__(4)", "--cluster", "2")
     assert (wrong.returncode, "cluster 2: ring is compiled for clusters of 4x1x1" in wrong.stderr) == (2, True)
+
+
+def test_a_macro_that_the_file_defines_again_is_refused(program: Program, tmp_path: Path) -> None:
+    """What -D gives would silently be the file's own."""
+    path = tmp_path / "own.cu"
+    define, kernel = "#define WIDTH 32\n", "__global__ void scale(float *x) { x[threadIdx.x] *= WIDTH; }\n"
+    path.write_text(define + kernel)
+    launch = [f"{path}:scale", "--grid", "1", "--block", "32", "--arg", "float32[32]"]
+    ran = program("explain", *launch, "-D", "WIDTH=64")
+    (line,) = ran.stderr.splitlines()
+    assert ran.returncode == 2
+    assert line.endswith("own.cu, line 1: defines WIDTH again, which makes -DWIDTH=64 void; put #ifndef WIDTH before "
+                         "this line and #endif after it")  # fmt: skip
+    assert program("explain", *launch, "-D", "WIDTH=32").returncode == 0  # the same value
+    path.write_text(f"#ifndef WIDTH\n{define}#endif\n{kernel}")
+    assert program("explain", *launch, "-D", "WIDTH=64").returncode == 0
+
+
+def test_a_macro_defined_again_in_the_log_of_nvcc() -> None:
+    log = '/tmp/own.cu:3:9: warning: "WIDTH" redefined\n/tmp/own.cu(9): warning #177-D: variable "DEPTH" was declared'
+    check_macros(log, ["-DDEPTH=4", "-Iheaders"])
+    with pytest.raises(UsageError, match=r"^/tmp/own\.cu, line 3: defines WIDTH again, which makes -DWIDTH void"):
+        check_macros(log, ["-DWIDTH"])
 
 
 def test_python_explains_a_file_too(source: Path) -> None:
