@@ -40,7 +40,7 @@ WRITTEN, BY_THREADS = 11, 4
 """Results per cycle that a multiprocessor writes by the TMA, while products wait and copies go on, and that the threads
 of fewRowsClustered write."""
 OVERLAPPED, BY_ONE_GROUP = 0.915, 1.08
-"""Factors of the products of wgmmaOverlapped, and of those by one warp group that fills buffers, too."""
+"""Factors of the products of wgmmaOverlapped, and of those of a single warp group that also fills buffers."""
 SHARED_LINES, WIDE_LINES = 0.94, 0.86
 """Factors of the lines that shared memory reads and writes for swapped tiles of two or three warp groups, and for
 ping-pong tiles of more than 128 columns."""
