@@ -41,7 +41,7 @@ def bisect(
     The good commit, the bad one and one between, along first parents, are measured in turn, in processes of their own
     and at least three rounds, and judged as by `compare`: what is ambiguous is repeated, and a step in both halves is
     two commits. A commit that does not build, or lacks the case, is skipped. If the ends are no longer what they were
-    when the search began, nothing is told. Of CONFIG the cases are taken as they are now.
+    when the search began, no commit is named. Of CONFIG the cases are taken as they are now.
 
     Exit codes: 0 found, 5 no difference, a machine that changed, or noise that leaves it open.
 
