@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,23 @@ def _on_device(interface: Mapping[str, Any], dtype: np.dtype[Any]) -> ArrayArgum
     steps = None if strides is None else tuple(map(int, strides))
     array = ArrayArgument(shape, dtype, strides=steps)
     return replace(array, offset=(interface["data"][0] - array.begin) % _ALIGNMENT)
+
+
+def share_memory(values: Iterable[Any]) -> bool:
+    """True if two of several arrays, of NumPy's or on a GPU, have bytes in common, those between elements included."""
+    extents = sorted(extent for extent in map(_extent, values) if extent is not None)
+    return any(begin < end for (_, end), (begin, _) in pairwise(extents))
+
+
+def _extent(value: Any) -> tuple[int, int] | None:
+    """The addresses of an array's first byte and of that behind its last; None for a scalar, and without elements."""
+    value = value.detach() if hasattr(value, "detach") else value
+    interface = getattr(value, "__cuda_array_interface__", None) or getattr(value, "__array_interface__", None)
+    if isinstance(value, np.generic) or not isinstance(interface, Mapping) or 0 in interface["shape"]:
+        return None
+    array = ArrayArgument(interface["shape"], np.dtype(interface["typestr"]), strides=interface.get("strides"))
+    lowest = int(interface["data"][0]) - array.begin
+    return lowest, lowest + array.bytes
 
 
 def check_count(target: str, names: Sequence[str], arguments: Sized) -> None:

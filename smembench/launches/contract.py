@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smembench.kernels.time.problem import Time, TimeTexts, launch_of
-from smembench.launches.arguments import in_order_and_named
+from smembench.launches.arguments import in_order_and_named, share_memory
 from smembench.launches.array_argument import Argument, ArrayArgument
 from smembench.launches.dimensions import as_text
 from smembench.launches.library_arrays import on_host
@@ -66,8 +66,8 @@ class Contract(Time):
         if any(array.data is not None for array in self.placed.values()):
             notes.append("the same data in every round")
         tokens = [text for text in self.launch.arguments if is_token(text)]
-        if len({id(value_of(text)) for text in tokens}) < len(tokens):
-            notes.append("an array that was given twice lies in memory twice")
+        if share_memory(map(value_of, tokens)):
+            notes.append("arrays that share memory lie apart here")
         return tuple(notes)
 
     def input_name(self, number: int) -> str:

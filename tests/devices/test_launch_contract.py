@@ -244,13 +244,17 @@ def test_a_reference_gets_the_names_that_it_takes() -> None:
             assert checked.check(case, checked.reference(case, inputs, ""), {0: 2 * inputs[0]}).passed
 
 
-def test_an_array_that_is_two_arguments_is_told() -> None:
-    given = np.ones(2)
+@pytest.mark.parametrize("view", [slice(None), slice(2, None), slice(None, None, -1), slice(None, 3)])
+def test_arrays_that_share_memory_are_noted(view: slice) -> None:
+    """As one array that is two arguments does, and two views; behind each other they do not."""
+    given = np.ones(8)
+    apart = {"a copy": given[view].copy(), "behind": given[4:], "empty": given[:0], "a scalar": np.float64(1)}
     with tokens() as made:
-        twice, _ = contract(*(made.of(given, "given") for _ in range(2)))
-        apart, _ = contract(made.of(given, "given"), made.of(given.copy(), "given"))
-        assert "an array that was given twice lies in memory twice" in twice.notes
-        assert apart.notes == ("the same data in every round",)
+        both, _ = contract(made.of(given, "given"), made.of(given[view], "view"))
+        assert "arrays that share memory lie apart here" in both.notes
+        for name, other in apart.items():
+            alone, _ = contract(made.of(given[:4] if name == "behind" else given, "given"), made.of(other, name))
+            assert alone.notes == ("the same data in every round",)
 
 
 def test_a_kernel_of_a_python_file_is_a_reference_too(tmp_path: Path) -> None:
