@@ -172,8 +172,9 @@ def share_memory(values: Iterable[Any]) -> bool:
 
 def _extent(value: Any) -> tuple[int, int] | None:
     """The addresses of an array's first byte and of that behind its last; None for a scalar, and without elements."""
-    value = value.detach() if hasattr(value, "detach") else value
-    interface = getattr(value, "__cuda_array_interface__", None) or getattr(value, "__array_interface__", None)
+    value, interface = value.detach() if hasattr(value, "detach") else value, None
+    with suppress(Exception):  # a library may raise what it likes, for a type of which its interface has no name
+        interface = getattr(value, "__cuda_array_interface__", None) or getattr(value, "__array_interface__", None)
     if isinstance(value, np.generic) or not isinstance(interface, Mapping) or 0 in interface["shape"]:
         return None
     array = ArrayArgument(interface["shape"], np.dtype(interface["typestr"]), strides=interface.get("strides"))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from smembench import UsageError
-from smembench.launches.arguments import from_python, parsed
+from smembench.launches.arguments import from_python, parsed, share_memory
 from smembench.launches.array_argument import ArrayArgument
 from smembench.launches.contract import Contract, Expected, checked_against
 from smembench.launches.library_arrays import as_the_function_takes
@@ -255,6 +255,17 @@ def test_arrays_that_share_memory_are_noted(view: slice) -> None:
         for name, other in apart.items():
             alone, _ = contract(made.of(given[:4] if name == "behind" else given, "given"), made.of(other, name))
             assert alone.notes == ("the same data in every round",)
+
+
+def test_an_array_whose_library_names_no_address_shares_no_memory() -> None:
+    class Narrow:
+        """As a tensor of a type that the interface has no name for."""
+
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            raise KeyError("float8")
+
+    assert not share_memory([Narrow(), Narrow(), np.ones(2)])
 
 
 def test_a_kernel_of_a_python_file_is_a_reference_too(tmp_path: Path) -> None:
