@@ -8,10 +8,9 @@ from pathlib import Path
 
 from smembench.model.errors import UsageError
 
-_PLACED = re.compile(r"^(.+?)[(:](\d+)(?:\)|:\d+)?: (?:catastrophic |fatal )?error(?: #[\w-]+)?: (.*)$", re.MULTILINE)
-_REDEFINED = re.compile(
-    r'^(.+?)[(:](\d+)(?:\)|:\d+)?: warning\b.*?(?:redefinition of macro "(\w+)"|"(\w+)" redefined)', re.MULTILINE
-)
+_PLACE = r"^(.+?)[(:](\d+)(?:\)|:\d+)?: "
+_PLACED = re.compile(rf"{_PLACE}(?:catastrophic |fatal )?error(?: #[\w-]+)?: (.*)$", re.MULTILINE)
+_REDEFINED = re.compile(rf'{_PLACE}warning\b.*?(?:redefinition of macro "(\w+)"|"(\w+)" redefined)', re.MULTILINE)
 _OF_PTXAS = re.compile(r"^ptxas (?:.*; )?(?:error|fatal) *: (.*)$", re.MULTILINE)
 
 
@@ -37,16 +36,22 @@ def first_error(log: str, path: Path, name: str, generated: str) -> str | None:
         return match and f"{path}: ptxas: {match[1]}"
     file, line, text = match.groups()
     if file != generated:
-        return f"{path if Path(file) == path.absolute() else file}, line {line}: {text}"
+        return f"{_shown(file, path)}, line {line}: {text}"
     remedy = next((f"; {remedy}" for words, remedy in _REMEDIES.items() if words in text), "")
     return f"{path}: {name}: {text}{remedy}"
 
 
-def check_macros(log: str, options: Sequence[str]) -> None:
+def _shown(file: str, path: Path) -> str:
+    """A file of a log as it was given, if it is the one that was compiled."""
+    return str(path) if Path(file) == path.absolute() else file
+
+
+def check_macros(log: str, path: Path, options: Sequence[str]) -> None:
     """Refuse a source that overrules an option: of two definitions the later one stands, which is its own.
 
     Args:
         log: of nvcc or NVRTC, with warnings.
+        path: the file that was compiled, as it is shown.
         options: the compiler's, such as ``-DTILE=64``.
 
     Raises:
@@ -56,6 +61,6 @@ def check_macros(log: str, options: Sequence[str]) -> None:
     for file, line, *names in _REDEFINED.findall(log):
         if option := given.get(name := "".join(names)):
             raise UsageError(
-                f"{file}, line {line}: defines {name} again, which makes {option} void; put #ifndef {name} before this "
-                "line and #endif after it"
+                f"{_shown(file, path)}, line {line}: defines {name} again, which makes {option} void; "
+                f"put #ifndef {name} before this line and #endif after it"
             )

@@ -58,7 +58,7 @@ def compile_file(path: Path, name: str, capability: str, options: Sequence[str] 
         if OF_ARCHITECTURE not in str(error):
             raise
         compiled = _compiled(path, name, f"{capability}a", options)
-    check_macros(compiled.log, options)
+    check_macros(compiled.log, path, options)
     return compiled
 
 

@@ -215,9 +215,9 @@ def test_a_macro_that_the_file_defines_again_is_refused(program: Program, tmp_pa
 
 def test_a_macro_defined_again_in_the_log_of_nvcc() -> None:
     log = '/tmp/own.cu:3:9: warning: "WIDTH" redefined\n/tmp/own.cu(9): warning #177-D: variable "DEPTH" was declared'
-    check_macros(log, ["-DDEPTH=4", "-Iheaders"])
+    check_macros(log, Path("/tmp/own.cu"), ["-DDEPTH=4", "-Iheaders"])
     with pytest.raises(UsageError, match=r"^/tmp/own\.cu, line 3: defines WIDTH again, which makes -DWIDTH void"):
-        check_macros(log, ["-DWIDTH"])
+        check_macros(log, Path("/tmp/own.cu"), ["-DWIDTH"])
 
 
 def test_python_explains_a_file_too(source: Path) -> None:
