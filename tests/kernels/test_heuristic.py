@@ -31,6 +31,10 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
         ("bfloat16", (4096, 4096, 4096), "wgmmaOverlapped"),
         ("bfloat16", (6000, 6000, 6000), "wgmmaClustered"),
         ("bfloat16", (1536, 1536, 1536), "wgmmaClustered"),
+        ("bfloat16", (1024, 1024, 1024), "wgmmaStored"),
+        ("bfloat16", (1032, 952, 960), "wgmmaClustered"),  # k is too short for wgmmaStored
+        ("bfloat16", (3432, 272, 160), "wgmmaClustered"),  # many results, which threads write slowly
+        ("bfloat16", (128, 8192, 4096), "fewRowsClustered"),
         ("bfloat16", (1025, 1025, 1025), "wgmmaPacked"),
         ("float32", (1, 4096, 4096), "oneRow"),
         ("float32", (16, 512, 512), "oneRow"),
