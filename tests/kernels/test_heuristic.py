@@ -39,6 +39,10 @@ HEURISTIC = cuda_kernel("matmul", "heuristic")
         ("float32", (1, 4096, 4096), "oneRow"),
         ("float32", (16, 512, 512), "oneRow"),
         ("float32", (16, 513, 512), "splitK"),  # rows of B begin at no multiple of 16 bytes
+        ("float32", (117, 152, 46), "tiled"),  # few waits for the memory, and no sums in scratch memory
+        ("float32", (252, 60, 216), "oneRow"),
+        ("float32", (252, 61, 216), "tiled"),
+        ("float32", (88, 184, 3288), "splitK"),  # all of k in one block is too long
         ("float32", (20, 2500, 9000), "splitK"),  # no tile of streamK's has as few rows
         ("float32", (2048, 2048, 2048), "streamK"),
     ],

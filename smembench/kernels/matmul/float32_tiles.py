@@ -1,8 +1,13 @@
-"""The kernel and tile of a float32 product: of splitK's and streamK's the one with the fewest estimated cycles.
+"""The kernel and tile of a float32 product: the one with the fewest estimated cycles.
 
-The estimate is the multiply-adds of the multiprocessor with the most steps along k, at the fraction of the peak that
-a tile reaches, and the cycles in which it multiplies nothing. Its numbers are fitted to times of 71 products on an
-H200, in all tiles and with several numbers of splitK's blocks; the multiprocessors are those of an H100 or H200.
+1. splitK and streamK: the multiply-adds of the multiprocessor with the most steps along k, at the fraction of the peak
+   that a tile reaches, and the cycles in which it multiplies nothing. The numbers are fitted to times of 71 products on
+   an H200, in all tiles and with several numbers of splitK's blocks.
+2. Where a product is so small that a launch and the latency of the memory are most of its time, tiled, or oneRow: all
+   their blocks run at once, and nothing is summed in scratch memory. The numbers are fitted to times of 21 of 40
+   products below 1.5 GFLOP on an H200, those where the kernel took at most 1.6 times as long as the fastest.
+
+The multiprocessors are those of an H100 or H200.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from typing import NamedTuple
 from smembench.kernels.common.grids import block_of, ceil_div
 from smembench.kernels.kernel import Kernel
 from smembench.kernels.matmul import ragged
-from smembench.kernels.matmul.cuda import split_k, stream_k
+from smembench.kernels.matmul.cuda import one_row, split_k, stream_k, tiled
 from smembench.kernels.matmul.partial_sums import EXCHANGE, Shares, part_cycles
 from smembench.kernels.matmul.tiled_kernel import few_left
 from smembench.kernels.matmul.tiling import Tiling
@@ -54,6 +59,37 @@ STREAM_K = Costs(
     stream_k.tiling_of,
     4100,
     {Block(16, 16): 0.792, Block(16, 8): 0.783, Block(8, 16): 0.756, Block(8, 8): 0.758},
+)
+
+
+class SmallCosts(NamedTuple):
+    """What a kernel of small products costs: cycles per launch, and per steps along k.
+
+    Attributes:
+        kernel, block: the kernel, and its block.
+        depth: the steps along k between two waits for the memory.
+        launch: cycles per launch.
+        waiting, each: cycles per wait, and more for each block of a multiprocessor.
+    """
+
+    kernel: Kernel
+    block: Block
+    depth: int
+    launch: int
+    waiting: int
+    each: int
+
+    def cycles(self, case: Case) -> float:
+        """Estimated cycles of a launch on a case in this block."""
+        program = self.kernel.build(case)
+        assert isinstance(program, NumbaKernel)
+        on_each = ceil_div(prod(program.grid), SM90_MULTIPROCESSORS)
+        return self.launch + ceil_div(case.depth, self.depth) * (self.waiting + self.each * on_each)
+
+
+SMALL = (
+    SmallCosts(tiled.KERNEL, Block(16, 16), 16, 4400, 250, 270),
+    SmallCosts(one_row.KERNEL, Block(32, 16), 512, 3450, 0, 2775),
 )
 PER_THREAD = 1.4 / 256
 """Fraction of the peak per thread of a multiprocessor, where it has too few to reach more."""
@@ -108,10 +144,13 @@ def _chunks(case: Case, tiling: Tiling, blocks: int) -> float:
 
 def choice_of(case: Case) -> tuple[Kernel, Case]:
     """The kernel for a case, and the case in its block."""
-    choices = [
-        (costs, replace(case, kernel=costs.kernel.name, block=block))
-        for costs in (SPLIT_K, STREAM_K)
-        for block in costs.of_peak
-    ]
-    costs, chosen = min(choices, key=lambda choice: cycles(*choice))
-    return costs.kernel, chosen
+    choices = []
+    for costs in (SPLIT_K, STREAM_K):
+        for block in costs.of_peak:
+            chosen = replace(case, kernel=costs.kernel.name, block=block)
+            choices.append((cycles(costs, chosen), costs.kernel, chosen))
+    for small in SMALL:
+        chosen = replace(case, kernel=small.kernel.name, block=small.block)
+        if small.kernel.refusal(chosen) is None:
+            choices.append((small.cycles(chosen), small.kernel, chosen))
+    return min(choices, key=lambda choice: choice[0])[1:]

@@ -4,7 +4,7 @@
 2. On tensor cores, for rows that the TMA takes: fewRowsClustered, wgmmaClustered, or where k is long wgmmaStored or
    wgmmaOverlapped, by the estimated cycles of their products and copies (tile_choice.py).
 3. Other rows: wgmmaPacked, after copies, then mmaAsync.
-4. In float32: splitK or streamK, in the tile with the fewest estimated cycles (float32_tiles.py).
+4. In float32: splitK or streamK in one of their tiles, or for small products tiled or oneRow (float32_tiles.py).
 
 The numbers are of the 132 multiprocessors of an H100 or H200. Findings: results/reference/notes/few_rows.md.
 """
