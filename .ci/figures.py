@@ -19,7 +19,7 @@ REFERENCE = ROOT / "results/reference"
 PAGES = [ROOT / "README.md", REFERENCE / "README.md", *sorted((ROOT / "smembench").glob("**/README.md"))]
 LIMITS, LIMITS_H100 = "20261201T004410Z-limits", "20261123T200119Z-limits"
 LIMITS_APART = "20261129T181819Z-limits"
-TENSOR, TENSOR_H100 = "20261130T184245Z-tensor", "20261126T162541Z-tensor"
+TENSOR, TENSOR_H100 = "20261201T065733Z-tensor", "20261126T162541Z-tensor"
 RAGGED, DOCUMENTS = "20261129T122353Z-ragged", "20261129T121757Z-documents"
 IDENTICAL = sorted(path.name for path in (REFERENCE / "slowdown").iterdir())[:8]
 SQUARES = (1023, 1024, 1025, 1153, 1536, 2048, 4095, 4096, 8192)
@@ -204,7 +204,7 @@ FIGURES: dict[str, Callable[[], Sequence[float]]] = {
     "best-h100": lambda: ends(products(TENSOR_H100)),
     "most": lambda: [products(TENSOR).iloc[1]],
     "most-h100": lambda: [products(TENSOR_H100).iloc[1]],
-    "bf16": lambda: over(TENSOR, 4096, "torch", "wgmmaOverlapped"),
+    "bf16": lambda: over(TENSOR, 4096, "torch", "wgmmaClustered"),
     "small": lambda: over(TENSOR, 1024, "torch", "wgmmaStored"),
     "packed": lambda: over(TENSOR, 4097, "torch", "wgmmaPacked"),
     "ragged": ragged,

@@ -431,7 +431,7 @@ def test_kernels_over_sizes_say_how_inputs_are_distributed_unless_all_of_the_typ
 
 
 def test_products_of_few_rows_stand_beside_a_read_of_as_many_bytes_as_b_has() -> None:
-    run = load(ROOT / "results/reference/20261130T153234Z-decode")
+    run = load(ROOT / "results/reference/20261201T062759Z-decode")
     of_8192 = [row for row in run.rows if (row.k, row.n) == (8192, 8192) or row.kernel == "readGmem"]
     name = "sizes-matmul-bfloat16-inputs-normal-B-by-columns-rotated-cache-cuda-0"
     chart = charts([replace(run, rows=of_8192)])[f"{name}-8192-8192-aligned"]
