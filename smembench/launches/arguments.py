@@ -119,7 +119,7 @@ def from_python(value: Any) -> Argument:
     if isinstance(value, int | float | complex | np.number | np.bool_):
         return value if isinstance(value, int | float | complex) else value.item()
     try:
-        if isinstance(interface := getattr(value, "__cuda_array_interface__", None), Mapping):
+        if (interface := _interface(value, "__cuda_array_interface__")) is not None:
             return _on_device(interface, _type(value))
         return ArrayArgument(tuple(map(int, value.shape)), _type(value))
     except (AttributeError, TypeError):
@@ -164,6 +164,18 @@ def _on_device(interface: Mapping[str, Any], dtype: np.dtype[Any]) -> ArrayArgum
     return replace(array, offset=(interface["data"][0] - array.begin) % _ALIGNMENT)
 
 
+def _interface(value: Any, name: str) -> Mapping[str, Any] | None:
+    """What a library says of an array's memory, of a tensor's with gradients, too; None if it says nothing.
+
+    A library may raise what it likes: for a type of which its interface has no name, or memory that was given back.
+    """
+    with suppress(Exception):
+        value = value.detach() if hasattr(value, "detach") else value
+        interface = getattr(value, name, None)
+        return interface if isinstance(interface, Mapping) else None
+    return None
+
+
 def share_memory(values: Iterable[Any]) -> bool:
     """True if two of several arrays, of NumPy's or on a GPU, have bytes in common, those between elements included."""
     extents = sorted(extent for extent in map(_extent, values) if extent is not None)
@@ -172,10 +184,8 @@ def share_memory(values: Iterable[Any]) -> bool:
 
 def _extent(value: Any) -> tuple[int, int] | None:
     """The addresses of an array's first byte and of that behind its last; None for a scalar, and without elements."""
-    value, interface = value.detach() if hasattr(value, "detach") else value, None
-    with suppress(Exception):  # a library may raise what it likes, for a type of which its interface has no name
-        interface = getattr(value, "__cuda_array_interface__", None) or getattr(value, "__array_interface__", None)
-    if isinstance(value, np.generic) or not isinstance(interface, Mapping) or 0 in interface["shape"]:
+    interface = _interface(value, "__cuda_array_interface__") or _interface(value, "__array_interface__")
+    if interface is None or isinstance(value, np.generic) or 0 in interface["shape"]:
         return None
     array = ArrayArgument(interface["shape"], np.dtype(interface["typestr"]), strides=interface.get("strides"))
     lowest = int(interface["data"][0]) - array.begin

@@ -114,6 +114,33 @@ def test_arrays_on_a_device_have_their_alignment_and_strides() -> None:
     assert reverse.begin % 512 == 0x3E
 
 
+class _Trained:
+    """As a tensor with gradients: it says where it lies only when it is detached from them."""
+
+    shape, dtype = (8,), "torch.float32"
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        raise RuntimeError("use tensor.detach() first")
+
+    def detach(self) -> _OnDevice:
+        return _OnDevice(0x7F0000000210, (8,), None, "float32")
+
+
+class _Freed(SimpleNamespace):
+    def detach(self) -> None:
+        raise RuntimeError("its memory was given back")
+
+
+@pytest.mark.parametrize(
+    ("given", "offset"), [(_Trained(), 0x10), (_Freed(shape=(8,), dtype="torch.float32"), 0)], ids=["trained", "freed"]
+)
+def test_an_array_whose_library_raises_has_its_shape(given: Any, offset: int) -> None:
+    array = from_python(given)
+    assert isinstance(array, ArrayArgument)
+    assert (array.shape, array.dtype.name, array.offset) == ((8,), "float32", offset)
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     pytest.importorskip("cuda.bindings.nvrtc")
