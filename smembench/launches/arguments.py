@@ -131,7 +131,6 @@ def _with_data(value: Any) -> Argument:
     """An argument from a Python object, an array with a copy of its data."""
     if isinstance(value, np.generic):
         return value  # a Numba kernel is compiled for its type
-    value = value.detach() if hasattr(value, "detach") else value  # a tensor with gradients hands out no memory
     argument = from_python(value)
     if isinstance(argument, ArrayArgument) and argument.data is None:
         return replace(argument, data=on_host(value))
@@ -170,7 +169,7 @@ def _interface(value: Any, name: str) -> Mapping[str, Any] | None:
     A library may raise what it likes: for a type of which its interface has no name, or memory that was given back.
     """
     with suppress(Exception):
-        value = value.detach() if hasattr(value, "detach") else value
+        value = value.detach() if hasattr(value, "detach") else value  # with gradients it hands out no memory
         interface = getattr(value, name, None)
         return interface if isinstance(interface, Mapping) else None
     return None

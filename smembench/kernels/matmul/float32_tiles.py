@@ -3,9 +3,9 @@
 1. splitK and streamK: the multiply-adds of the multiprocessor with the most steps along k, at the fraction of the peak
    that a tile reaches, and the cycles in which it multiplies nothing. The numbers are fitted to times of 71 products on
    an H200, in all tiles and with several numbers of splitK's blocks.
-2. Where a product is so small that a launch and the latency of the memory are most of its time, tiled, or oneRow: all
-   their blocks run at once, and nothing is summed in scratch memory. The numbers are fitted to times of 21 of 40
-   products below 1.5 GFLOP on an H200, those where the kernel took at most 1.6 times as long as the fastest.
+2. Where a product is so small that a launch and the latency of the memory are most of its time, tiled or oneRow: their
+   launches take fewer cycles, and they sum nothing in scratch memory. The numbers are fitted to 21 times on an H200, of
+   18 of 40 products below 1.5 GFLOP: those in which the kernel took at most 1.6 times as long as the fastest.
 
 The multiprocessors are those of an H100 or H200.
 """
