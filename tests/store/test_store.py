@@ -151,6 +151,14 @@ def test_two_runs_in_one_file_are_refused(cases: Path) -> None:
     assert str(caught.value) == f"{cases}, line 4: {case} is there twice; give each run a file of its own"
 
 
+def test_a_column_that_is_there_twice_is_refused(cases: Path) -> None:
+    """The first was taken, whatever the other held."""
+    header, *records = cases.read_text().splitlines()
+    cases.write_text("\n".join([f"elapsed_ms,{header}", *(f"99,{record}" for record in records)]))
+    with pytest.raises(UsageError, match="the column elapsed_ms is there twice; remove the one that is wrong"):
+        read_rows(cases)
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_spreadsheets_separator_is_refused_with_a_way_out(cases: Path, separator: str) -> None:
     cases.write_text(cases.read_text().replace(",", separator))
