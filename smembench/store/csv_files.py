@@ -54,8 +54,8 @@ def read_columns(
         kind: the file's usual name, for the message about a file that is another.
 
     Raises:
-        UsageError: for a file that cannot be read, a ``required`` column that is missing, and a record that was cut off
-            or joined with another, with the line.
+        UsageError: for a file that cannot be read, a ``required`` column that is missing, one there twice, and a
+            record that was cut off or joined with another, with the line.
     """
     with refused(f"{path}: cannot be read"):
         text = io.StringIO(read_whole(path).decode("utf-8-sig"), newline="")
@@ -68,6 +68,8 @@ def read_columns(
             if len(header) == 1 and set(header[0]) & {";", "\t"}:  # as spreadsheets save it, often with decimal commas
                 what += "; save it with commas between its fields and points in its numbers"
             raise UsageError(f"{path}: {other}{what}")
+        if twice := [column for column in columns if header.count(column) > 1]:
+            raise UsageError(f"{path}: the column {twice[0]} is there twice; remove the one that is wrong")
         absent = [column for column in columns if column not in header]
         wanted = itemgetter(*map([*header, *absent].index, columns))
         blank = [""] * len(absent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -134,7 +135,7 @@ def read_nvbench(path: Path) -> Run:
     are no results to verify, no rounds, no UUID, driver, date or machine code.
 
     Raises:
-        UsageError: for a file that is no such JSON, or samples that are not as many as it says.
+        UsageError: for a file that is no such JSON or has a case twice, or samples that are not as many as it says.
     """
     file = read_json(path, _File, _READ)
     assert file is not None
@@ -145,6 +146,9 @@ def read_nvbench(path: Path) -> Run:
     states = [
         (_case(benchmark.name, state), state) for benchmark in file.benchmarks or () for state in benchmark.states or ()
     ]
+    for case_id, number in Counter(case.id for case, _ in states).items():
+        if number > 1:
+            raise UsageError(f"{path}: {case_id} is there {number} times; give each measurement a file of its own")
     sampled = {case.id: values for case, state in states if (values := _samples(path, state))}
     run = Run.of(description, [_measurement(case, state, sampled.get(case.id, ())) for case, state in states], path)
     rows = [

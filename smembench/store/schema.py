@@ -305,6 +305,8 @@ def from_fields(record: Mapping[str, str | None]) -> Row:
     for column in _POSITIVE if row.ok else ():
         if not getattr(row, column) and not (column == "bytes" and row.problem == TIME.name):
             raise ValueError(f"an ok case has no positive {column}")
+    if not row.ok and row.elapsed_ms is not None:
+        raise ValueError(f"a case with the status {row.status} has an elapsed_ms")
     return row
 
 

@@ -150,7 +150,9 @@ def test_whatever_a_night_has_to_tell_is_told_on_forty_lines(tmp_path: Path) -> 
     slow = dict.fromkeys(nights.cases[:60], 0.3) | dict.fromkeys(nights.cases[60:70], -0.3)
     night = with_causes(nights.next(slow), "590", 32, {})
     rows = [replace(row, registers=place) for place, row in enumerate(night.rows)]
-    rows[80:100] = [replace(row, status="failed", reason=f"reason {row.case_id}") for row in rows[80:100]]
+    rows[80:100] = [
+        replace(row, status="failed", reason=f"reason {row.case_id}", elapsed_ms=None) for row in rows[80:100]
+    ]
     rows[100:110] = [replace(row, throttle_reasons=f"sw_{row.case_id}") for row in rows[100:110]]
     folder = write(replace(night, rows=rows), tmp_path)
     result = finish(Plan("last:3"), tmp_path, folder)

@@ -62,6 +62,15 @@ def test_samples_are_read_from_the_file_that_the_json_names(tmp_path: Path) -> N
         read_nvbench(file)
 
 
+def test_a_case_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    """Both states had the samples of the last."""
+    file = written(tmp_path / "a.json", state(1e-3, N=1024), state(2e-3, N=2048), state(4e-3, N=1024))
+    with pytest.raises(UsageError) as caught:
+        read_nvbench(file)
+    case = "time/copy/cuda:0/nvbench/none/1x1/N=1024/cold"
+    assert str(caught.value) == f"{file}: {case} is there 2 times; give each measurement a file of its own"
+
+
 def test_two_files_per_side_are_compared(tmp_path: Path) -> None:
     base, new = (
         [load(written(tmp_path / f"{time}.json", *(state(time * n, n=n) for n in (1, 2, 3)))) for time in times]

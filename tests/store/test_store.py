@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -27,17 +28,21 @@ BY_HINT: dict[object, st.SearchStrategy[object]] = {str: texts, str | None: st.n
 BY_NAME: dict[str, st.SearchStrategy[object]] = {
     "schema_version": st.just(schema.SCHEMA_VERSION),
     "problem": st.sampled_from(list(PROBLEMS)),
-    "status": st.sampled_from(["failed", "timeout", "skipped"]),
+    "status": st.sampled_from(["ok", "failed", "timeout", "skipped"]),
     "dtype": st.sampled_from(list(ITEMSIZE)),
     "cache": st.sampled_from(["warm", "cold"]),
     "device": st.sampled_from(["cpu", "cuda:0", "cuda:12"]),
     "inputs": st.sampled_from(["uniform", "normal", "integers", "zeros"]),
     "b_layout": st.sampled_from(["rows", "columns"]),
+    "bytes": st.integers(1, 10**30),
+    **dict.fromkeys(
+        ("elapsed_ms", *(f"elapsed_ms_{name}" for name in ("min", "q1", "q3", "max"))), st.floats(1e-9, 1e12)
+    ),
 }
 HINTS = get_type_hints(Row, include_extras=True)
 any_rows = st.builds(
     Row, **{name: BY_NAME.get(name, BY_HINT.get(hint, st.from_type(hint))) for name, hint in HINTS.items()}
-)
+).map(lambda row: row if row.ok else replace(row, elapsed_ms=None))
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -121,6 +126,7 @@ def test_what_does_not_apply_is_an_empty_field(cases: Path) -> None:
         (",float32,", ",float31,", "line 2: there is no dtype 'float31'"),
         (",cuda:0,", ",cuda:x,", "line 2: there is no device 'cuda:x'"),
         (",1.0,", ",,", "line 2: an ok case has no positive elapsed_ms"),
+        (",ok,", ",wrong_result,", "line 2: a case with the status wrong_result has an elapsed_ms"),
         (",134217728,", ",0,", "line 2: an ok case has no positive bytes"),
         ("\n1,run", "\n2,run", "line 2: schema version 2; this smembench reads 1"),
         (",transpose,", ",sort,", "line 2: there is no problem 'sort'"),
@@ -143,6 +149,14 @@ def test_two_runs_in_one_file_are_refused(cases: Path) -> None:
         read_rows(cases)
     case = text.splitlines()[1].split(",")[2]
     assert str(caught.value) == f"{cases}, line 4: {case} is there twice; give each run a file of its own"
+
+
+def test_a_column_that_is_there_twice_is_refused(cases: Path) -> None:
+    """The first was taken, whatever the other held."""
+    header, *records = cases.read_text().splitlines()
+    cases.write_text("\n".join([f"elapsed_ms,{header}", *(f"99,{record}" for record in records)]))
+    with pytest.raises(UsageError, match="the column elapsed_ms is there twice; remove the one that is wrong"):
+        read_rows(cases)
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

@@ -489,3 +489,13 @@ def test_by_revision_a_point_is_the_median_of_its_runs_and_a_change_begins_with_
     assert chart is not None
     axis = chart.spec["layer"][-1]["encoding"]["x"]  # type: ignore[index]
     assert (axis["type"], axis["sort"][:2]) == ("nominal", ["00" * 6, "01" * 6])
+
+
+def test_a_case_whose_id_has_no_device_has_a_history(tmp_path: Path, store: Store) -> None:
+    for night in range(3):
+        store(night, 1.0, row={"case_id": "=1+1"})
+    store(3, 1.0, row={"case_id": "=2+2", "verified": False})
+    nights, _ = read(tmp_path)
+    (series,) = series_of(nights)
+    assert (series.case_id, series.times) == ("=1+1", [1.0, 1.0, 1.0])
+    assert [one.case_id for one in timeless(nights)] == ["=2+2"]

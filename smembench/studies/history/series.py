@@ -196,8 +196,8 @@ def timeless(nights: Sequence[Night], chosen: Collection[str] | None = None) -> 
 
 def _metric(case_id: str) -> str:
     """A case's id without its device."""
-    problem, kernel, *rest = case_id.split("/")
-    return "/".join([problem, kernel, *rest[1:]])
+    parts = case_id.split("/")
+    return "/".join([*parts[:2], *parts[3:]])
 
 
 def _is_of(change: Change, times: Sequence[float], accepted: int) -> bool:
