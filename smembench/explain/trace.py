@@ -36,6 +36,7 @@ class Trace:
     ``unfollowed`` is what the trace left out because it depends on data. ``merged`` is what the compiler merged, where
     the machine code is known, and ``unmatched`` the (space, kind) of accesses whose widths there are not the source's,
     for a reason that the trace does not show. ``tiles`` counts the accesses to tiles by the TMA and by tensor cores.
+    ``sampled`` is the number of blocks run and of those in the grid, where the figures are estimates from a sample.
     """
 
     accesses: tuple[Accesses, ...]
@@ -47,6 +48,7 @@ class Trace:
     merged: tuple[Merged, ...] = ()
     unmatched: tuple[tuple[str, str], ...] = ()
     tiles: Mapping[TileAccess, int] = field(default_factory=dict)
+    sampled: tuple[int, int] | None = None
 
     @property
     def requests(self) -> list[Request]:

@@ -141,7 +141,7 @@ def conflict(access: SharedAccess) -> str:
 
 def sentences(explained: Costs) -> list[str]:
     """The meaning of the tables in sentences, shared memory first."""
-    texts = [*_shared(explained), *_compiled(explained)]
+    texts = [*_sampled(explained), *_shared(explained), *_compiled(explained)]
     sites = {accesses.site for accesses in explained.trace.accesses}
     if explained.tiles and not any(site.space in ("shared", "distributed") for site in sites):
         texts.append("No thread accesses shared memory: the TMA writes its tiles, and the tensor cores read them.")
@@ -176,6 +176,14 @@ def sentences(explained: Costs) -> list[str]:
             f"{100 * loop.bound:.0f} % of the arithmetic peak."
         )
     return texts
+
+
+def _sampled(explained: Costs) -> list[str]:
+    """The size of the sample, where the figures are estimates."""
+    if explained.trace.sampled is None:
+        return []
+    run, of = explained.trace.sampled
+    return [f"The figures are estimates from {run:,} of {of:,} blocks, which access memory differently."]
 
 
 def _shared(explained: Costs) -> list[str]:

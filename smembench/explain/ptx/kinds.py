@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count as counting
 from itertools import pairwise, product
 from math import prod
+from random import Random
+from typing import NamedTuple
 
 Index = tuple[int, ...]
 Key = Callable[[Index], Hashable]
@@ -19,15 +22,17 @@ _MOST_PERIOD = 128
 """Blocks after which alignment repeats, at most: each is a whole number of bytes further than the one before."""
 
 
-def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: int) -> dict[Index, int]:
-    """The blocks that represent a grid, with the number of blocks that each stands for.
+def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: Callable[[], int]) -> tuple[dict[Index, int], bool]:
+    """The blocks that represent a grid, with the number of blocks that each stands for; whether they are a sample.
 
     All of a ``few`` represent themselves. Along an axis, blocks with the same ``structure`` follow each other in runs,
     which bisection finds. In a run the ``alignment`` of addresses has a period, of which each block is run. A kernel's
-    addresses are taken to be sums of what depends on each axis alone, as those of arrays by rows are.
+    addresses are taken to be sums of what depends on each axis alone, as those of arrays by rows are. Where random
+    blocks show that they are not, random blocks stand for their neighbours. ``few`` is asked again after the first
+    blocks have run, which may be longer than block 0.
     """
-    if prod(grid) <= few:
-        return dict.fromkeys(product(*map(range, grid)), 1)
+    if prod(grid) <= (most := few()):
+        return dict.fromkeys(product(*map(range, grid)), 1), False
     axes = []
     for axis, count in enumerate(grid):
 
@@ -35,10 +40,33 @@ def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: int) -> dict
             return lambda index: key(tuple(index if other == axis else 0 for other in range(len(grid))))
 
         axes.append(_along_axis(count, along(structure), along(alignment)))
-    return {
-        tuple(index for index, _ in kind): prod(count for _, count in kind)
-        for kind in product(*(sorted(axis.items()) for axis in axes))
-    }
+    kinds: dict[Index, int] = {}
+    for runs in product(*axes):
+        for offsets in product(*(range(run.period) for run in runs)):
+            index = tuple(run.begin + offset for run, offset in zip(runs, offsets, strict=True))
+            kinds[index] = prod(
+                -(-(run.end - run.begin - offset) // run.period) for run, offset in zip(runs, offsets, strict=True)
+            )
+    random = Random(0)
+    for _ in range(min(most, _MOST_PROBES) // 2):
+        index = tuple(map(random.randrange, grid))
+        one = tuple(_stands_for(at, runs) for at, runs in zip(index, axes, strict=True))
+        if (structure(index), alignment(index)) != (structure(one), alignment(one)):
+            return _spread(grid, kinds, few(), random), True
+    return kinds, False
+
+
+def _spread(grid: Index, kinds: Iterable[Index], few: int, random: Random) -> dict[Index, int]:
+    """The blocks of ``kinds``, each for itself, and one of each of a ``few`` equal parts of the grid for the others."""
+    numbers = sorted((z * grid[1] + y) * grid[0] + x for x, y, z in kinds)
+    counts = Counter(numbers)
+    parts = min(few, prod(grid))
+    begins = [part * prod(grid) // parts for part in range(parts + 1)]
+    for begin, end in pairwise(begins):
+        others = end - begin - (bisect_left(numbers, end) - bisect_left(numbers, begin))
+        if others:
+            counts[random.choice(range(begin, end))] += others
+    return {(at % grid[0], at // grid[0] % grid[1], at // grid[0] // grid[1]): count for at, count in counts.items()}
 
 
 def kinds_in_a_row(count: int, few: int) -> dict[Index, int]:
@@ -51,18 +79,25 @@ def kinds_in_a_row(count: int, few: int) -> dict[Index, int]:
     return {(begin, 0, 0): end - begin for begin, end in pairwise(begins)}
 
 
-def _along_axis(
-    count: int, structure: Callable[[int], Hashable], alignment: Callable[[int], Hashable]
-) -> dict[int, int]:
+class _Run(NamedTuple):
+    """Blocks along an axis with one structure, whose alignment repeats after a ``period``."""
+
+    begin: int
+    end: int
+    period: int
+
+
+def _along_axis(count: int, structure: Callable[[int], Hashable], alignment: Callable[[int], Hashable]) -> list[_Run]:
     probes = counting()
     middle, last = (count - 1) // 2, count - 1
     begins = sorted({0, *_changes(0, middle, structure, probes), *_changes(middle, last, structure, probes)})
-    counts: dict[int, int] = {}
-    for begin, end in zip(begins, [*begins[1:], count], strict=True):
-        period = _period(begin, end, alignment)
-        for offset in range(period):
-            counts[begin + offset] = -(-(end - begin - offset) // period)
-    return counts
+    return [_Run(begin, end, _period(begin, end, alignment)) for begin, end in pairwise([*begins, count])]
+
+
+def _stands_for(index: int, runs: Iterable[_Run]) -> int:
+    """The block of a run that represents one along an axis."""
+    (run,) = (run for run in runs if run.begin <= index < run.end)
+    return run.begin + (index - run.begin) % run.period
 
 
 def _period(begin: int, end: int, alignment: Callable[[int], Hashable]) -> int:

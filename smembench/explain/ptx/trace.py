@@ -96,24 +96,31 @@ def trace(
     compiled = Merging({}) if lined is None else merging(kernel, lined)
     machine = Machine(kernel, launch, memory, compiled)
     blocks: dict[tuple[int, ...], _Block] = {}
+    steps: list[int] = []
 
     def block(index: tuple[int, ...]) -> _Block:
         if index not in blocks:
             x, y, z = index
             blocks[index] = _of_block(machine.run((x, y, z)), machine, compiled)
+            steps.append(machine.steps)
         return blocks[index]
 
     tiles_too = block((0, 0, 0)).traced.tiles  # such kernels often number their tiles in an order of their own
     most = MOST_WORK_OF_TILES if tiles_too or chosen.persistent else MOST_WORK
-    few = max(FEW, most // machine.steps) if chosen.few is None else chosen.few
-    if memory.has_results:
-        few = prod(launch.clusters)
-    kinds = chosen.kinds
+
+    def few() -> int:
+        if memory.has_results:
+            return clusters
+        return max(FEW, most * len(steps) // sum(steps)) if chosen.few is None else chosen.few
+
+    clusters = prod(launch.clusters)
+    kinds, is_sample = chosen.kinds, False
     if kinds is None and chosen.persistent:
-        kinds = kinds_in_a_row(prod(launch.clusters), few)
-    kinds = kinds or kinds_of_grid(
-        launch.clusters, lambda index: block(index).structure, lambda index: block(index).alignment, few
-    )
+        kinds, is_sample = kinds_in_a_row(clusters, few()), few() < clusters
+    if not kinds:
+        kinds, is_sample = kinds_of_grid(
+            launch.clusters, lambda index: block(index).structure, lambda index: block(index).alignment, few
+        )
     traced = [block(index) for index in kinds]
     accesses = [
         part._replace(weight=weight * part.weight)
@@ -144,6 +151,7 @@ def trace(
         tuple(sorted(unfollowed)),
         unmatched=compiled.unmatched,
         tiles=tiles,
+        sampled=(len(kinds) * prod(launch.cluster), prod(launch.grid)) if is_sample else None,
         merged=tuple(
             sorted(set().union(*(one.merged for one in traced)), key=lambda merged: (merged.site.line, merged.width))
         ),
@@ -163,7 +171,6 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         rows = _possible(site, records, machine, traced)
         structure.append((site, times, len(rows), int(np.count_nonzero(rows != NOWHERE))))
         period = SECTOR_BYTES if site.space == "global" and not site.way else LINE_BYTES
-        alignment.append(np.where(rows == NOWHERE, -1, rows % period).tobytes())
         if site.space in ("shared", "mbarrier") or _is_remote(site):
             inside = machine.memory.places(rows, site.width)
             begun = Made(site, inside, _by_record([record.order for record in records]), records[0].come is not None)
@@ -178,6 +185,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
             whole = np.full((len(rows), padded), NOWHERE)
             whole[:, :threads] = rows
         warps = whole.reshape(len(rows), -1, WARP)
+        alignment.append(_relative(warps, period).tobytes())
         if site.space == "global" and site.kind == "atomic":
             unites = np.array([id(record.instruction) in compiled.united for record in records])
             warps, united = _united(warps, unites)
@@ -228,6 +236,13 @@ def _possible(site: AccessSite, records: Sequence[Record], machine: Machine, tra
 def _by_record(arrays: Sequence[Integers]) -> Integers:
     """Arrays by thread as the rows of one."""
     return arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
+
+
+def _relative(warps: Integers, period: int) -> Integers:
+    """Addresses by access, warp and lane from the last multiple of a period before each warp's lowest one."""
+    active = warps != NOWHERE
+    lowest = np.where(active, warps, np.iinfo(warps.dtype).max).min(axis=2, keepdims=True)
+    return np.where(active, warps - lowest // period * period, NOWHERE)
 
 
 def _united(warps: Integers, unites: NDArray[np.bool_]) -> tuple[Integers, bool]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
+from math import gcd, prod
 from pathlib import Path
 
 import numpy as np
@@ -165,8 +167,8 @@ def test_blocks_of_each_kind_stand_for_all(own: Compiled, monkeypatch: pytest.Mo
     module = parse(own.ptx)
     few = [traced(module.kernels[name], call) for name, call in (("shifted", shifted), ("sums", sums))]
 
-    def every(grid: tuple[int, ...], *_: object) -> dict[tuple[int, ...], int]:
-        return dict.fromkeys(product(*map(range, grid)), 1)
+    def every(grid: tuple[int, ...], *_: object) -> tuple[dict[tuple[int, ...], int], bool]:
+        return dict.fromkeys(product(*map(range, grid)), 1), False
 
     monkeypatch.setattr("smembench.explain.ptx.trace.kinds_of_grid", every)
     assert few == [traced(module.kernels[name], call) for name, call in (("shifted", shifted), ("sums", sums))]
@@ -177,7 +179,59 @@ def test_kinds_of_an_axis_are_its_runs_and_periods(count: int) -> None:
     def structure(index: tuple[int, ...]) -> str:
         return "last" if index[0] == count - 1 else "inside"
 
-    result = kinds.kinds_of_grid((count, 1, 1), structure, lambda index: index[0] % 4, 9)
+    result, is_sample = kinds.kinds_of_grid((count, 1, 1), structure, lambda index: index[0] % 4, lambda: 9)
+    assert not is_sample
     assert sum(result.values()) == count
     if count > 10:
         assert len(result) == 5
+
+
+UNLIKE = """
+extern "C" __global__ void strides(float *x) { x[(threadIdx.x * blockIdx.x & 1023) * 8] = 1; }
+extern "C" __global__ void masks(float *x) { x[(threadIdx.x & (blockIdx.x >> 3 | 1)) * 8] = 1; }
+extern "C" __global__ void banks(float *x) {
+    __shared__ volatile float s[4096];
+    s[threadIdx.x * blockIdx.x & 4095] = threadIdx.x;
+}
+extern "C" __global__ void longer(float *out, const float *x) {
+    float sum = 0;
+    for (int j = 0; j < 64 * (blockIdx.x + 1); j++) sum += x[j * 32 + threadIdx.x];
+    out[blockIdx.x * 32 + threadIdx.x] = sum;
+}
+extern "C" __global__ void triangle(float *x) {
+    if (blockIdx.y >= blockIdx.x) x[(blockIdx.y * 128 + blockIdx.x) * 32 + threadIdx.x] = 1;
+}
+"""
+
+
+def of_blocks(count: int, cost: Callable[[int], int]) -> float:
+    return sum(map(cost, range(count)))
+
+
+@pytest.mark.parametrize(
+    ("name", "grid", "space", "requests", "of_all"),
+    [
+        ("strides", (20_000,), "global", 20_000, of_blocks(20_000, lambda b: len({t * b & 1023 for t in range(32)}))),
+        ("masks", (20_000,), "global", 20_000, of_blocks(20_000, lambda b: 2 ** ((b >> 3 | 1) & 31).bit_count())),
+        ("banks", (20_000,), "shared", 20_000, of_blocks(20_000, lambda b: gcd(b, 32) if b % 4096 else 1)),
+        ("longer", (600,), "global", 64 * 300 * 601 + 600, 4 * (64 * 300 * 601 + 600)),
+        ("triangle", (128, 128), "global", 64 * 129, 4 * 64 * 129),
+    ],
+)
+def test_blocks_that_none_of_a_few_kinds_stands_for_are_sampled(
+    name: str, grid: tuple[int, ...], space: str, requests: int, of_all: float
+) -> None:
+    module = parse(compile_source(UNLIKE, Path("unlike.cu"), "9.0", []).ptx)
+    x = ArrayArgument((2_000_000,), np.dtype("float32"))
+    kernel = module.kernels[name]
+    result = explain_ptx(
+        kernel,
+        Call(grid, (32,), [x] * (2 if name == "longer" else 1)),
+        title=name,
+        filename="unlike.cu",
+        code=("9.0", None),
+    )
+    accesses = result.shared if space == "shared" else result.memory
+    assert sum(access.requests for access in accesses) == pytest.approx(requests, rel=0.03)
+    assert sum(access.of_all for access in accesses) == pytest.approx(of_all, rel=0.03)
+    assert (result.trace.sampled is None) == (len(result.trace.blocks) == prod(grid))
