@@ -59,7 +59,7 @@ gc.set_threshold(20_000, 10, 20)
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ROOT / "results/reference/20261129T121757Z-documents"
-NIGHTLY = ROOT / "results/reference/20261201T005217Z-nightly"
+NIGHTLY = ROOT / "results/reference/20261201T124959Z-nightly"
 QUICK = ("--samples", 3, "--rounds", 1, "--precision", 90, "--max-seconds", 0.2, "--warmup", 0)
 """Options of the shortest run."""
 BLOCK = Block(32, 32)

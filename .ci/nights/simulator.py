@@ -23,7 +23,7 @@ from smembench.store.run_folder import RUN, to_json
 Floats = npt.NDArray[np.float64]
 
 STORED = {
-    "nightly": Path(__file__).parents[2] / "results/reference/20261201T005217Z-nightly",
+    "nightly": Path(__file__).parents[2] / "results/reference/20261201T124959Z-nightly",
     "limits": Path(__file__).parents[2] / "results/reference/20261123T200119Z-limits",
 }
 """By config a run whose cases are cloned."""

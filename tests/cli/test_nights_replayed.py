@@ -24,7 +24,7 @@ BEFORE, AFTER = 8, 4
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Eight nights, then four in which one case is 5 % slower, and one in which every round is noisier."""
-    root, nights = tmp_path_factory.mktemp("replayed") / "results", Nights(N0, 3)
+    root, nights = tmp_path_factory.mktemp("replayed") / "results", Nights(N0, 4)
     for _ in range(BEFORE):
         write(nights.next(), root)
     for _ in range(AFTER):
@@ -122,7 +122,7 @@ def with_causes(run: Run, driver: str, registers: int, clock: dict[str, int]) ->
 
 
 def test_a_night_with_sixty_slower_cases_is_told_on_forty_lines_by_cause(program: Program, tmp_path: Path) -> None:
-    nights = Nights(N0, 5)
+    nights = Nights(N0, 7)
     for _ in range(4):
         before = write(with_causes(nights.next(), "580", 32, {}), tmp_path / "results")
     assert program("baseline", "set", before).returncode == 0

@@ -15,7 +15,7 @@ from smembench.report.notebook import Result
 from smembench.store.run import Run
 from smembench.store.schema import COLUMNS
 
-NIGHTLY = Path(__file__).parents[2] / "results/reference/20261201T005217Z-nightly"
+NIGHTLY = Path(__file__).parents[2] / "results/reference/20261201T124959Z-nightly"
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,7 @@ def test_what_stays_open_says_from_which_slowdown_on_it_would_not(nights: Nights
         if case.verdict is Verdict.AMBIGUOUS
     }
     assert limits
-    assert 0.005 < min(limits.values()) < 0.02  # N0 has 0.15 % at most between runs, but for the clock of short kernels
+    assert 0.005 < min(limits.values()) < 0.03  # N0 has 0.15 % at most between runs, but for the clock of short kernels
     seen = [case.verdict is Verdict.SLOWER for case in judged_again(limits) if case.case.id in limits]
     assert sum(seen) >= 0.9 * len(seen)
     fewer = [

@@ -156,7 +156,7 @@ def test_nobody_is_slower_where_all_are_by_less_than_the_threshold() -> None:
 
 
 def test_what_all_cases_share_is_taken_off_and_said() -> None:
-    made = Nights(N1P, 3)
+    made = Nights(replace(N1P, shared=0.001), 3)
     before = [made.next() for _ in range(20)]
     result = compare_with_last(before, made.next(all_by=0.006), 7, Rules())
     assert not result.regressions

@@ -436,7 +436,7 @@ def test_a_row_of_a_table_stays_on_one_line_in_a_pipe_and_is_folded_on_a_termina
     assert not any(all(cell in line for cell in cells[0]) for line in shown)
 
 
-STORED = ("20261129T121757Z-documents", "20261201T004410Z-limits", "20261201T005217Z-nightly")
+STORED = ("20261129T121757Z-documents", "20261201T004410Z-limits", "20261201T124959Z-nightly")
 WORDS = st.text("abc123 ./", max_size=24).map(str.strip)
 VIEWS = {"all": sections, "documents": reproduction, "ladder": ladder, "limits": limits, "compilers": of_run}
 
