@@ -91,7 +91,18 @@ def _along_axis(count: int, structure: Callable[[int], Hashable], alignment: Cal
     probes = counting()
     middle, last = (count - 1) // 2, count - 1
     begins = sorted({0, *_changes(0, middle, structure, probes), *_changes(middle, last, structure, probes)})
-    return [_Run(begin, end, _period(begin, end, alignment)) for begin, end in pairwise([*begins, count])]
+    return [run for begin, end in pairwise([*begins, count]) for run in _runs(begin, end, structure, alignment)]
+
+
+def _runs(
+    begin: int, end: int, structure: Callable[[int], Hashable], alignment: Callable[[int], Hashable]
+) -> list[_Run]:
+    """A run, in two if its first period has blocks unlike those a period later: these stand for themselves alone."""
+    period = _period(begin, end, alignment)
+    others = (at for at in range(begin, min(begin + period, end - period)) if structure(at) != structure(begin))
+    behind = max((at + 1 for at in others if structure(at) != structure(at + period)), default=begin)
+    first = [_Run(begin, behind, behind - begin)] if behind > begin else []
+    return [*first, _Run(behind, end, _period(behind, end, alignment))]
 
 
 def _stands_for(index: int, runs: Iterable[_Run]) -> int:

@@ -90,6 +90,8 @@ class Machine:
         # Accesses merged across iterations need each, and blocks of a cluster wait for each other in each.
         steady = not merging.across and self._registers.blocks == 1
         self._loops = loops(self._registers, self._needed) if steady else {}
+        self._repeated: set[Loop] = set()
+        self._begins = [begin for begin, _ in extents]
 
     def run(self, index: tuple[int, int, int]) -> Traced:
         """Run a cluster, by its index among the clusters of the grid, and return what its threads did."""
@@ -110,6 +112,7 @@ class Machine:
         self._tiles.enter()
         self._waits.enter()
         self.memory.enter(self.threads, self._registers.blocks)
+        self._repeated.clear()
         for loop in self._loops.values():
             loop.enter()
         with np.errstate(all="ignore"):
@@ -173,6 +176,9 @@ class Machine:
                 raise UsageError(f"{readable(self._kernel.name)}, line {line}: {what}")
             if self._waits and self._accessing[number]:
                 self._waits.passing(number, mask, self._behind)
+            for loop in [loop for loop in self._repeated if self._begins[number] not in loop.extent]:
+                loop.leave()
+                self._repeated.remove(loop)
             self._straight(inside, mask)
             self._go_on(number, last, mask, running)
 
@@ -237,6 +243,7 @@ class Machine:
             self._by_index(last, taken, running)
 
     def _come_round(self, loop: Loop, taken: Mask) -> None:
+        self._repeated.add(loop)
         passed = loop.come_round(taken, self._accesses.progress, self._accesses.traced.records)
         if passed is not None:
             self._accesses.progress = passed

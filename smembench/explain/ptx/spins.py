@@ -18,9 +18,31 @@ def spins(kernel: PtxKernel) -> Mapping[int, Sequence[Instruction]]:
     for number, branch in enumerate(kernel.code):
         if branch.root == "bra" and branch.guard:
             begin = kernel.labels[branch.operands[-1]]
-            if begin <= number and (loads := _waiting(kernel, kernel.code[begin : number + 1])):
+            loads = _waiting(kernel, kernel.code[begin : number + 1]) if begin <= number else ()
+            if loads and _comes_round(kernel, begin, number):
                 by_branch[id(branch)] = loads
     return by_branch
+
+
+def _comes_round(kernel: PtxKernel, begin: int, end: int) -> bool:
+    """True if threads come from an instruction to a branch behind it by way of those between alone.
+
+    Else the branch does not repeat a loop: it leads to code of a larger one that the compiler put before it.
+    """
+    reached: set[int] = set()
+    left = [begin]
+    while left:
+        number = left.pop()
+        if number == end:
+            return True
+        if begin <= number < end and number not in reached:
+            reached.add(number)
+            given = kernel.code[number]
+            if given.root == "bra":
+                left.append(kernel.labels[given.operands[-1]])
+            if given.root != "bra" or given.guard:
+                left.append(number + 1)
+    return False
 
 
 def _waiting(kernel: PtxKernel, loop: Sequence[Instruction]) -> Sequence[Instruction]:

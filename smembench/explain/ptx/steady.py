@@ -19,7 +19,7 @@ import numpy as np
 from smembench.explain.ptx.needed import MEMORY, Needed
 from smembench.explain.ptx.program import Instruction
 from smembench.explain.ptx.records import Progress, Record
-from smembench.explain.ptx.registers import Mask, Registers
+from smembench.explain.ptx.registers import Mask, Registers, seen_as
 from smembench.explain.requests import NOWHERE
 from smembench.launches.ptx_entry import TYPES
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES
@@ -54,14 +54,15 @@ def loops(registers: Registers, needed: Needed) -> dict[int, Loop]:
     code, labels = registers.kernel.code, registers.kernel.labels
     begins = {number: labels[op.operands[-1]] for number, op in enumerate(code) if op.root == "bra" and op.guard}
     ends = {number: begin for number, begin in begins.items() if begin <= number}
-    return {id(code[end]): Loop(registers, needed, code[begin : end + 1]) for end, begin in ends.items()}
+    return {id(code[end]): Loop(registers, needed, range(begin, end + 1)) for end, begin in ends.items()}
 
 
 class Loop:
-    """A loop of a kernel by its body, the branch that repeats it the last."""
+    """A loop of a kernel by the numbers of its instructions, the branch that repeats it the last."""
 
-    def __init__(self, registers: Registers, needed: Needed, body: Sequence[Instruction]) -> None:
-        self._registers, self._branch = registers, body[-1]
+    def __init__(self, registers: Registers, needed: Needed, extent: range) -> None:
+        body = registers.kernel.code[extent.start : extent.stop]
+        self.extent, self._registers, self._branch = extent, registers, body[-1]
         self._written = {name for op in body for name in op.targets}
         self._condition = next((op for op in reversed(body) if self._branch.guard in op.targets), None)
         always = any(op.root in _ALWAYS_RUN or "bulk" in op.parts for op in body)
@@ -73,6 +74,7 @@ class Loop:
         compared = [op for op in body if op.root in ("setp", *_EXTREMES) and op.types]
         self._comparisons = [op for op in compared if np.dtype(TYPES[op.types[0]]).kind in "iu"]
         self._cut = [op for op in body if _lowest_bits(op)]
+        self._widened = [op for op in body if op.types and (op.root in ("shr", "cvt") or "wide" in op.parts)]
         self._computing = [op for op in body if op.targets and not op.ends and op.root not in _LINEAR]
         self.enter()
 
@@ -83,6 +85,16 @@ class Loop:
         self._tries = 0
         self._expected: list[Record] = []
         self._period = 0
+
+    def leave(self) -> None:
+        """Threads run what is behind the loop, or before it: what they do until they are back is no iteration.
+
+        Raises:
+            NotSteadyError: if no iteration has shown that those passed by were as expected.
+        """
+        if self._period:
+            raise NotSteadyError
+        self._states = []
 
     def come_round(self, mask: Mask, progress: Progress, records: list[Record]) -> Progress | None:
         """The threads of a mask are about to repeat the loop; what has happened if iterations are passed by.
@@ -122,7 +134,8 @@ class Loop:
         if any(self._bends(op, grown) for op in self._computing if not growing.isdisjoint(op.sources)):
             return None
         constant = [self._constant(op, grown, mask) for op in self._comparisons]
-        times = min([*constant, *(self._whole(op, grown, mask) for op in self._cut)]) - _RUN
+        whole = (self._whole(op, grown, mask) for op in self._cut)
+        times = min([*constant, *whole, *(self._unwrapped(op, grown, mask) for op in self._widened)]) - _RUN
         if not _LEAST <= times < _MOST - _RUN:  # a loop that would not end is run until it is refused
             return None
         before = records[first.progress.records : one.progress.records]
@@ -173,12 +186,25 @@ class Loop:
     def _whole(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
         """The number of periods in which the bits above the lowest ones, which an instruction takes, stay the same."""
         growth, above = grown.get(given.operands[1]), _lowest_bits(given)
-        if growth is None or not (growth % growth.dtype.type(above)).any():
+        last = self._registers.values.get(given.targets[0])
+        if growth is None or last is None or not (growth % growth.dtype.type(above)).any():
             return _MOST
-        value = self._registers.values[given.targets[0]].astype(object)  # of the last iteration
+        value = last.astype(object)  # of the last iteration
         by = growth.view(f"i{growth.dtype.itemsize}").astype(object)
         periods = np.where(by > 0, (above - 1 - value) // np.maximum(by, 1), value // np.maximum(-by, 1))
         return int(np.broadcast_to(np.where(by == 0, _MOST, periods), mask.shape)[mask].min())
+
+    def _unwrapped(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
+        """The number of periods in which no operand wraps around that an instruction takes to more or to fewer bits."""
+        kind = np.dtype(TYPES[given.types[-1]])
+        least = _MOST
+        for text in given.sources if kind.kind in "iu" else ():
+            growth = grown.get(text)
+            if growth is not None and growth.dtype.itemsize >= kind.itemsize:
+                values, by = self._registers.operand(text, kind.str)(), seen_as(growth, np.dtype(f"i{kind.itemsize}"))
+                sides = (np.broadcast_to(side, mask.shape)[mask].tolist() for side in (values, by))
+                least = min([least, *(_inside(kind.str, *side) for side in set(zip(*sides, strict=True)))])
+        return least
 
     def _constant(self, given: Instruction, grown: Mapping[str, Any], mask: Mask) -> int:
         """The number of periods in which a comparison keeps its result in all threads of a mask."""
@@ -196,14 +222,16 @@ class Loop:
         )
         ordered = given.root in _EXTREMES or given.parts[1] in _COMPARISONS  # else for being equal
         compare: Callable[..., Any] = _COMPARISONS.get(given.parts[1], operator.lt)
-        if given.root == "setp" and len(given.operands) == 3 and ordered:
-            last = np.broadcast_to(self._registers.values[given.targets[0]], mask.shape)[mask]
+        before = self._registers.values.get(given.targets[0])  # None if no iteration has come to it
+        if given.root == "setp" and len(given.operands) == 3 and ordered and before is not None:
+            last = np.broadcast_to(before, mask.shape)[mask]
             if (last != compare(one, two)).any():  # the next iteration is another, as its operands have grown since
                 return 0
         alike = set(zip(*(side.tolist() for side in (one, two, by_one, by_two)), strict=True))  # integers of any size
-        aheads = ((left - right, by_left - by_right) for left, right, by_left, by_right in alike)
+        aheads = {(left - right, by_left - by_right) for left, right, by_left, by_right in alike}
         equal = None if not ordered else compare in (operator.lt, operator.ge)
-        return min((_periods(ahead, by, equal) for ahead, by in aheads), default=_MOST - 1)
+        growing = {pair for left, right, by_left, by_right in alike for pair in ((left, by_left), (right, by_right))}
+        return min([_MOST, *(_periods(*ahead, equal) for ahead in aheads), *(_inside(kind, *side) for side in growing)])
 
 
 def _periods(ahead: int, by: int, equal: bool | None) -> int:
@@ -217,12 +245,20 @@ def _periods(ahead: int, by: int, equal: bool | None) -> int:
     if equal is None and ahead == 0:
         return 0
     at = ahead - (ahead > 0 if equal is None else not equal)  # 0 is the lowest above
-    periods = _MOST - 1
+    periods = _MOST
     if at < 0 < by:
         periods = (-at - 1) // by
     elif by < 0 <= at:
         periods = at // -by
-    return min(periods, _MOST - 1)
+    return min(periods, _MOST)
+
+
+def _inside(kind: str, value: int, by: int) -> int:
+    """The number of periods in which an integer of a type does not wrap around."""
+    limits = np.iinfo(kind)
+    if by == 0:
+        return _MOST
+    return (int(limits.max) - value) // by if by > 0 else (value - int(limits.min)) // -by
 
 
 def _lowest_bits(given: Instruction) -> int:

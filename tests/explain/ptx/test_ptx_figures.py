@@ -186,6 +186,15 @@ def test_kinds_of_an_axis_are_its_runs_and_periods(count: int) -> None:
         assert len(result) == 5
 
 
+def test_a_block_unlike_others_does_not_stand_for_those_a_period_later() -> None:
+    result, is_sample = kinds.kinds_of_grid(
+        (1000, 1, 1), lambda index: index[0] == 3, lambda index: index[0] % 8, lambda: 9
+    )
+    assert not is_sample
+    assert sum(result.values()) == 1000
+    assert result[3, 0, 0] == 1
+
+
 UNLIKE = """
 extern "C" __global__ void strides(float *x) { x[(threadIdx.x * blockIdx.x & 1023) * 8] = 1; }
 extern "C" __global__ void masks(float *x) { x[(threadIdx.x & (blockIdx.x >> 3 | 1)) * 8] = 1; }

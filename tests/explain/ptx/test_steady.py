@@ -190,3 +190,66 @@ def test_most_iterations_are_not_run() -> None:
         costs = explain_ptx(module().kernels["buffered"], call, title="buffered", filename="steady.cu")
     (load,) = (item for item in costs.memory if item.site.kind == "load")
     assert load.requests == 8 * 2**16
+
+
+LOOPS = """
+extern "C" {
+__global__ void inner(volatile float *out, const volatile float *x, int n) {  // five iterations, again and again
+    #pragma unroll 1
+    for (int k = 0; k < n; k++) {
+        #pragma unroll 1
+        for (int i = 0; i < 10; i += 2) out[threadIdx.x] = 1;
+    }
+}
+__global__ void down(volatile float *out, const volatile float *x, unsigned n) {  // ends by wrapping around
+    #pragma unroll 1
+    for (unsigned i = n - 1; i < n; i--) out[i * 32 + threadIdx.x] = 1;
+}
+__global__ void bytes(volatile float *out, const volatile float *x, int n) {  // wraps around every 256 iterations
+    #pragma unroll 1
+    for (int i = 0; i < n; i++)
+        if ((signed char)i < 50) out[threadIdx.x] = 1;
+}
+__global__ void skipped(volatile float *out, const volatile float *x, int n) {  // a comparison that nobody comes to
+    #pragma unroll 1
+    for (int i = 0; i < n; i++) {
+        if (i == n + 9) {
+            out[threadIdx.x] = 2;
+            if (i + threadIdx.x < 7) break;
+        }
+        out[threadIdx.x] = 1;
+    }
+}
+__global__ void cases(float *out, const volatile float *x, int n) {  // a case that the compiler may put before the loop
+    __shared__ volatile float s[32];
+    float sum = 0;
+    #pragma unroll 1
+    for (int i = threadIdx.x & 3; i < n; i++) {
+        switch (n * threadIdx.x % 5) {
+        case 0: if ((threadIdx.x | 38) + max(n, threadIdx.x) > 32) sum += s[threadIdx.x]; break;
+        case 1: ((volatile float *)out)[threadIdx.x] = 1;
+        case 3: sum += x[threadIdx.x]; break;
+        }
+    }
+}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "requests", "of_all"),
+    [
+        ("inner", 100, 500, 2000),
+        ("down", 100, 100, 400),
+        ("bytes", 1080, 762, 3048),
+        ("skipped", 100, 100, 400),
+        ("cases", 100, 100, 100),
+    ],
+)
+def test_every_iteration_is_counted_once(name: str, n: int, requests: int, of_all: int) -> None:
+    kernel = parse(compile_source(LOOPS, Path("loops.cu"), "9.0", []).ptx).kernels[name]
+    floats = ArrayArgument((2**16,), np.dtype("float32"))
+    costs = explain_ptx(kernel, Call((1,), (32,), [floats, floats, n]), title=name, filename="loops.cu")
+    accesses = costs.shared if name == "cases" else costs.memory
+    assert sum(access.requests for access in accesses) == requests
+    assert sum(access.of_all for access in accesses) == of_all
