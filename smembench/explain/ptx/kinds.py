@@ -20,6 +20,8 @@ _MOST_PROBES = 40
 """Blocks along an axis, at most, that are traced to find where their work changes."""
 _MOST_PERIOD = 128
 """Blocks after which alignment repeats, at most: each is a whole number of bytes further than the one before."""
+_TOO_MANY = 8
+"""Times ``few`` blocks, of which more than so many kinds are not run: a minute is too long for an explanation."""
 
 
 def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: Callable[[], int]) -> tuple[dict[Index, int], bool]:
@@ -28,8 +30,8 @@ def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: Callable[[],
     All of a ``few`` represent themselves. Along an axis, blocks with the same ``structure`` follow each other in runs,
     which bisection finds. In a run the ``alignment`` of addresses has a period, of which each block is run. A kernel's
     addresses are taken to be sums of what depends on each axis alone, as those of arrays by rows are. Where random
-    blocks show that they are not, random blocks stand for their neighbours. ``few`` is asked again after the first
-    blocks have run, which may be longer than block 0.
+    blocks show that they are not, or where there are too many kinds, random blocks stand for their neighbours. ``few``
+    is asked again after the first blocks have run, which may be longer than block 0.
     """
     if prod(grid) <= (most := few()):
         return dict.fromkeys(product(*map(range, grid)), 1), False
@@ -48,6 +50,8 @@ def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: Callable[[],
                 -(-(run.end - run.begin - offset) // run.period) for run, offset in zip(runs, offsets, strict=True)
             )
     random = Random(0)
+    if len(kinds) > _TOO_MANY * few():
+        return _spread(grid, (), few(), random), True
     for _ in range(min(most, _MOST_PROBES) // 2):
         index = tuple(map(random.randrange, grid))
         one = tuple(_stands_for(at, runs) for at, runs in zip(index, axes, strict=True))

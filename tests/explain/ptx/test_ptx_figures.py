@@ -195,6 +195,13 @@ def test_a_block_unlike_others_does_not_stand_for_those_a_period_later() -> None
     assert result[3, 0, 0] == 1
 
 
+def test_of_very_many_kinds_some_blocks_are_run() -> None:
+    result, is_sample = kinds.kinds_of_grid((100, 100, 1), lambda _: 0, lambda index: index, lambda: 9)
+    assert is_sample
+    assert sum(result.values()) == 10_000
+    assert len(result) == 9
+
+
 UNLIKE = """
 extern "C" __global__ void strides(float *x) { x[(threadIdx.x * blockIdx.x & 1023) * 8] = 1; }
 extern "C" __global__ void masks(float *x) { x[(threadIdx.x & (blockIdx.x >> 3 | 1)) * 8] = 1; }
