@@ -152,6 +152,19 @@ extern "C" __global__ void adds_twice(float *out) {
     atomicAdd(&some[63 - threadIdx.x], 1);
     out[threadIdx.x] = some[threadIdx.x];
 }
+#define HANDED_OVER(name, ARRIVE) \
+extern "C" __global__ void name(float *out) { \
+    __shared__ float some[32]; \
+    if (threadIdx.x < 32) { \
+        some[threadIdx.x] = 1; \
+        ARRIVE; \
+    } else { \
+        asm volatile("bar.sync 1, 64;" ::: "memory"); \
+        out[threadIdx.x] = some[63 - threadIdx.x]; \
+    } \
+}
+HANDED_OVER(handed_over, asm volatile("bar.arrive 1, 64;" ::: "memory"))
+HANDED_OVER(not_handed_over, )
 extern "C" __global__ void goes_on(float *out, const float *in, int n) {
     __shared__ float tile[64];
     int i = threadIdx.x;
@@ -291,6 +304,13 @@ def test_threads_that_go_on_without_a_barrier_are_a_mistake(module: Module, name
 def test_threads_that_store_and_return_before_a_barrier_are_no_mistake(module: Module, n: int) -> None:
     arrays = [ArrayArgument((128,), np.dtype("float32"))] * 2
     assert run(module, "stores_and_returns", [*arrays, n]).trace.mistakes == ()
+
+
+def test_threads_may_arrive_in_one_line_at_a_barrier_that_others_wait_at_in_another(module: Module) -> None:
+    out = ArrayArgument((64,), np.dtype("float32"))
+    assert run(module, "handed_over", [out]).trace.mistakes == ()
+    (mistake,) = run(module, "not_handed_over", [out]).trace.mistakes
+    assert (mistake.kind, mistake.text) == ("barrier", "32 threads reach this barrier, which waits for 64")
 
 
 def test_a_register_may_be_called_like_a_part_of_a_special_one(module: Module) -> None:
