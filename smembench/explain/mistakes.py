@@ -204,14 +204,17 @@ def thread(number: np.integer[Any], block: int = 0) -> str:
 def _pairs_of_lines(sites: Sequence[AccessSite]) -> Iterator[tuple[int, int]]:
     """The lines of a writer and another access that may race at these sites."""
     for one, two in product(sites, sites):
-        if one.kind != "load" and (one.kind != two.kind or one.line != two.line):
+        if one.kind != "load" and (one.kind != two.kind or (one.kind == "store" and one.line != two.line)):
             yield one.line, two.line
 
 
 def _pair(rows: _Touched, member: Integers) -> tuple[int, int]:
     """A row that writes, and one of another member that it races with."""
     for writer in np.flatnonzero(rows.kind != _LOAD):
-        raced = (member != member[writer]) & ((rows.kind != rows.kind[writer]) | (rows.line != rows.line[writer]))
+        raced = rows.kind != rows.kind[writer]
+        if rows.kind[writer] == _STORE:
+            raced |= rows.line != rows.line[writer]
+        raced &= member != member[writer]
         if raced.any():
             break
     return int(writer), int(np.argmax(raced))

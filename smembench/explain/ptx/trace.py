@@ -32,7 +32,7 @@ from smembench.toolchains.source_lines import Lined
 
 _ORDERING = ("fence", "membar", "griddepcontrol", "call")
 _QUALIFIERS = frozenset(("volatile", "acquire", "release", "acq_rel", "relaxed", "mmio", "cluster", "grid"))
-"""Modifiers of instructions that may order accesses of different blocks."""
+"""Modifiers of instructions that may order accesses of different threads."""
 MOST_WORK, MOST_WORK_OF_TILES = 100_000, 400_000
 """Instructions of all blocks up to which each is run: a second on a processor of 2020, four where blocks copy tiles."""
 _SPACES = {"const": "constant"}
@@ -58,8 +58,8 @@ BY_WORK = Chosen()
 class _Block:
     """The trace of a cluster, and two keys: its accesses, and the alignment of their addresses in sectors and banks.
 
-    ``made`` are its accesses to shared memory, ``stored`` those to arrays that it both stores to and loads from, and
-    ``merged`` those of which ptxas made wider ones.
+    ``made`` are its accesses to shared memory, ``of_global`` those to global memory, and ``merged`` those of which
+    ptxas made wider ones.
     """
 
     accesses: list[Accesses]
@@ -67,7 +67,7 @@ class _Block:
     alignment: Hashable
     traced: Traced
     made: list[Made]
-    stored: list[Made]
+    of_global: list[Made]
     merged: set[Merged]
 
 
@@ -130,13 +130,14 @@ def trace(
     tiles: Counter[TileAccess] = Counter()
     for one, weight in zip(traced, kinds.values(), strict=True):
         tiles.update({access: weight * count for access, count in one.traced.tiles.items()})
-    ordered = machine.block < machine.threads or any(map(_orders, kernel.code))
+    ordering = [given for given in kernel.code if _orders(given)]
+    ordered = machine.block < machine.threads or not all(map(_is_of_block, ordering))
     names = [f"block {index}" for index in kinds]
-    apart = not filename.endswith(".py")  # Triton's threads of a block load alike what one of them uses
+    apart = not (ordering or filename.endswith(".py"))  # Triton's threads of a block load alike what one of them uses
     mistakes: set[Mistake] = set()
     if chosen.mistakes:
         looked_at = traced[:: max(len(traced) // FEW, 1)] if chosen.persistent else traced
-        races = [] if ordered else in_global_memory([one.stored for one in traced], names, within=apart)
+        races = [] if ordered else in_global_memory(_contended([one.of_global for one in traced]), names, within=apart)
         mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in looked_at))
     unfollowed: set[Unfollowed] = set().union(*(one.traced.unfollowed for one in traced))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
@@ -163,7 +164,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
     threads, padded = machine.threads, -(-machine.threads // WARP) * WARP
     accesses: list[Accesses] = []
     made: list[Made] = []
-    kept: list[Made] = []
+    of_global: list[Made] = []
     structure: list[Hashable] = []
     alignment: list[Hashable] = []
     merged = set(_merged(sites))
@@ -179,7 +180,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
                 come = _by_record([record.order if record.come is None else record.come for record in records])
                 made.append(Made(site, inside, come))
         if site.space == "global" and not site.way:
-            kept.append(Made(site, rows, _by_record([record.order for record in records])))
+            of_global.append(Made(site, rows, _by_record([record.order for record in records])))
         whole = rows
         if padded > threads:
             whole = np.full((len(rows), padded), NOWHERE)
@@ -207,7 +208,7 @@ def _of_block(traced: Traced, machine: Machine, compiled: Merging) -> _Block:
         hash(tuple(alignment)),
         traced,
         made,
-        [at_site for at_site in kept if _is_stored(at_site.site.array, kept)],
+        of_global,
         merged,
     )
 
@@ -260,16 +261,23 @@ def _merged(sites: Mapping[tuple[AccessSite, int], Sequence[Record]]) -> Iterato
             yield Merged(replace(site, width=record.instruction.bytes), site.width)
 
 
-def _is_stored(array: str, made: Sequence[Made]) -> bool:
-    """True if an array is stored to, and accessed in another line or way as well."""
-    sites = {(at_site.site.kind, at_site.site.line) for at_site in made if at_site.site.array == array}
-    return len(sites) > 1 and any(kind == "store" for kind, _ in sites)
+def _contended(blocks: Sequence[Sequence[Made]]) -> list[list[Made]]:
+    """The accesses of blocks to arrays that one of them stores to, and one accesses in another line or way as well."""
+    sites = {(made.site.array, made.site.kind, made.site.line) for block in blocks for made in block}
+    several = Counter(array for array, _, _ in sites)
+    stored = {array for array, kind, _ in sites if kind == "store" and several[array] > 1}
+    return [[made for made in block if made.site.array in stored] for block in blocks]
 
 
 def _orders(given: Instruction) -> bool:
-    """True if an instruction may order accesses to global memory of different blocks."""
+    """True if an instruction may order accesses to global memory of different threads, as barriers do."""
     atomic = given.root in ("atom", "red") and given.space in ("global", "generic")
     return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
+
+
+def _is_of_block(given: Instruction) -> bool:
+    """True if an instruction that orders threads cannot order those of different blocks."""
+    return given.space == "shared" or "cta" in given.parts
 
 
 def _is_remote(site: AccessSite) -> bool:

@@ -13,6 +13,7 @@ from smembench.explain.ptx.accesses import Accesses
 from smembench.explain.ptx.mbarriers import Mbarriers
 from smembench.explain.ptx.program import Instruction
 from smembench.explain.ptx.registers import Mask, Registers
+from smembench.model.hardware import WARP
 
 Running = dict[int, Mask]
 """The threads that can go on, by the piece of code where."""
@@ -202,8 +203,15 @@ class Waits:
         past = self._passed.pop(name, np.zeros_like(everyone))
         missing = np.logical_or.reduce([past, *others]) & everyone & ~self._come(name)
         lines = {given.called_from.line for given, _ in groups.values()}
-        apart = len(lines) > 1 and not of_cluster  # threads of different roles may wait in lines of their own
-        if apart or (missing.any() and not any(barrier.threads for barrier in groups)):
+        count = max(barrier.threads for barrier in groups)
+        if count:  # threads of different roles may come in lines of their own
+            come, block = self._come(name), self._registers.block
+            warps = np.unique(np.flatnonzero(come) % block // WARP)
+            if len(warps) * WARP < min(count, block):
+                given, _ = next(iter(groups.values()))
+                text = f"{come.sum()} threads reach this barrier, which waits for {count}"
+                self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "barrier", text))
+        elif (len(lines) > 1 and not of_cluster) or missing.any():  # of a cluster likewise
             given, smallest = min(groups.values(), key=lambda group: int(group[1].sum()))
             what = "cluster" if of_cluster else "block"
             text = (

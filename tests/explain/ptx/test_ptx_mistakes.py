@@ -121,6 +121,50 @@ extern "C" __global__ void last_block(float *x, unsigned *count) {
     __syncthreads();
     if (last) x[threadIdx.x] += x[threadIdx.x + blockDim.x];
 }
+extern "C" __global__ void first_stores(float *x, float *out) {
+    if (blockIdx.x == 0) x[threadIdx.x] = 1;
+    else out[blockIdx.x * 64 + threadIdx.x] = x[threadIdx.x];
+}
+extern "C" __global__ void shifted_volatile(float *x) {
+    __shared__ volatile float some[64];
+    some[threadIdx.x] = 1;
+    __threadfence_block();
+    x[blockIdx.x * 64 + threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x + 1] + some[threadIdx.x];
+}
+extern "C" __global__ void flag_within(float *x) {
+    __shared__ volatile int flag;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        while (flag == 0);
+        x[blockIdx.x * 64 + threadIdx.x] = x[blockIdx.x * 64 + 32];
+    } else {
+        x[blockIdx.x * 64 + threadIdx.x] = 1;
+        __threadfence_block();
+        flag = 1;
+    }
+}
+extern "C" __global__ void adds_twice(float *out) {
+    __shared__ int some[64];
+    some[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&some[threadIdx.x], 1);
+    atomicAdd(&some[63 - threadIdx.x], 1);
+    out[threadIdx.x] = some[threadIdx.x];
+}
+#define HANDED_OVER(name, ARRIVE) \
+extern "C" __global__ void name(float *out) { \
+    __shared__ float some[32]; \
+    if (threadIdx.x < 32) { \
+        some[threadIdx.x] = 1; \
+        ARRIVE; \
+    } else { \
+        asm volatile("bar.sync 1, 64;" ::: "memory"); \
+        out[threadIdx.x] = some[63 - threadIdx.x]; \
+    } \
+}
+HANDED_OVER(handed_over, asm volatile("bar.arrive 1, 64;" ::: "memory"))
+HANDED_OVER(not_handed_over, )
 extern "C" __global__ void goes_on(float *out, const float *in, int n) {
     __shared__ float tile[64];
     int i = threadIdx.x;
@@ -262,6 +306,13 @@ def test_threads_that_store_and_return_before_a_barrier_are_no_mistake(module: M
     assert run(module, "stores_and_returns", [*arrays, n]).trace.mistakes == ()
 
 
+def test_threads_may_arrive_in_one_line_at_a_barrier_that_others_wait_at_in_another(module: Module) -> None:
+    out = ArrayArgument((64,), np.dtype("float32"))
+    assert run(module, "handed_over", [out]).trace.mistakes == ()
+    (mistake,) = run(module, "not_handed_over", [out]).trace.mistakes
+    assert (mistake.kind, mistake.text) == ("barrier", "32 threads reach this barrier, which waits for 64")
+
+
 def test_a_register_may_be_called_like_a_part_of_a_special_one(module: Module) -> None:
     (mistake,) = run(module, "scoped", [ArrayArgument((64,), np.dtype("float32"))]).trace.mistakes
     assert mistake.text.startswith("thread 63 stores scoped_param_0[64]")
@@ -352,6 +403,9 @@ def test_copies_that_are_not(module: Module, kernel: str, kind: str) -> None:
     ("kernel", "arguments", "words"),
     [
         ("shifted", (), "of block (0, 0, 0) loads in line"),
+        ("shifted_volatile", (), "with nothing that orders blocks"),
+        ("first_stores", (np.zeros(256, np.float32),), "stores an element of first_stores_param_0, which"),
+        ("flag_within", (), "an element of flag, which"),
         ("swapped", (), "with no barrier between them"),
         ("swapped_in_turn", (), ""),
         ("doubled", (1000,), ""),
@@ -365,6 +419,13 @@ def test_races_in_global_memory(module: Module, kernel: str, arguments: tuple[An
     mistakes = explain_ptx(module.kernels[kernel], call, title=kernel, filename="mistakes.cu").trace.mistakes
     assert [item.kind for item in mistakes] == ["race"] * bool(words)
     assert all(words in item.text for item in mistakes)
+
+
+def test_atomics_race_with_loads_and_not_with_each_other(module: Module) -> None:
+    mistakes = run(module, "adds_twice", [ArrayArgument((64,), np.dtype("float32"))]).trace.mistakes
+    assert [item.kind for item in mistakes] == ["race"]
+    assert "adds to an element of some, which" in mistakes[0].text
+    assert " loads in line " in mistakes[0].text
 
 
 @pytest.mark.parametrize(
