@@ -58,6 +58,7 @@ class Machine:
     Attributes:
         threads, block: of a cluster, and of one of its blocks.
         steps: instructions that the last cluster ran, each counted once for threads that run it together.
+        has_flags: whether threads wait until others have stored in shared memory.
 
     Raises:
         UsageError: for an instruction that cannot be run, and a kernel that does too much.
@@ -72,6 +73,7 @@ class Machine:
         self._most = launch.most_steps or MOST_STEPS
         self._spins = spins(kernel)
         waiting = {id(load) for loads in self._spins.values() for load in loads}
+        self.has_flags = any(load.space == "shared" for loads in self._spins.values() for load in loads)
         self._accesses = Accesses(self._registers, self._needed, merging.widths, waiting)
         self._mbarriers = Mbarriers(self._registers, self._accesses)
         self._tiles = TileAccesses(self._registers, self._accesses, self._mbarriers)

@@ -299,7 +299,8 @@ def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
 def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:
     """The mistakes of a block's threads."""
     of_block = machine.block if machine.block < machine.threads else 0
-    mistakes = {*block.traced.mistakes, *in_shared_memory(block.made, block.traced.brought, of_block)}
+    of_shared = in_shared_memory(block.made, block.traced.brought, of_block)
+    mistakes = {*block.traced.mistakes, *(one for one in of_shared if one.kind != "race" or not machine.has_flags)}
     if of_block:
         mistakes.update(out_of_life(block.traced, of_block, lambda record: _site(record, machine).array))
     for accesses in block.accesses:
