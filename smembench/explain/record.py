@@ -80,7 +80,7 @@ def costs_dict(explained: Costs) -> dict[str, Any]:
         "threads": explained.threads,
         "mistakes": [asdict(mistake) for mistake in explained.trace.mistakes],
         "not_followed": [{"line": omission.line, "text": omission.text} for omission in explained.trace.unfollowed],
-        "sampled_blocks": explained.trace.sampled and dict(zip(("run", "of"), explained.trace.sampled, strict=True)),
+        "sampled_blocks": explained.trace.sampled and explained.trace.sampled._asdict(),
         "merged_by_compiler": [
             {"line": site.line, "kind": site.kind, "array": site.array, "bytes": site.width, "merged_bytes": wide.width}
             for wide in explained.trace.merged

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from linecache import getline, getlines
 from math import prod
+from typing import NamedTuple
 
 from smembench.explain.mistakes import Mistake, Unfollowed
 from smembench.explain.requests import UNSERVED, Accesses, Merged, Request
@@ -29,6 +30,13 @@ class SharedArray:
         return prod(self.shape) * self.itemsize
 
 
+class Sample(NamedTuple):
+    """The number of blocks that were run, and of those in the grid."""
+
+    run: int
+    of: int
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """All accesses of the traced blocks, shared arrays, source file, the blocks' indices, mistakes.
@@ -36,7 +44,7 @@ class Trace:
     ``unfollowed`` is what the trace left out because it depends on data. ``merged`` is what the compiler merged, where
     the machine code is known, and ``unmatched`` the (space, kind) of accesses whose widths there are not the source's,
     for a reason that the trace does not show. ``tiles`` counts the accesses to tiles by the TMA and by tensor cores.
-    ``sampled`` is the number of blocks run and of those in the grid, where the figures are estimates from a sample.
+    ``sampled`` is there where the figures are estimates from a sample of the blocks.
     """
 
     accesses: tuple[Accesses, ...]
@@ -48,7 +56,7 @@ class Trace:
     merged: tuple[Merged, ...] = ()
     unmatched: tuple[tuple[str, str], ...] = ()
     tiles: Mapping[TileAccess, int] = field(default_factory=dict)
-    sampled: tuple[int, int] | None = None
+    sampled: Sample | None = None
 
     @property
     def requests(self) -> list[Request]:

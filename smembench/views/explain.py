@@ -180,10 +180,10 @@ def sentences(explained: Costs) -> list[str]:
 
 def _sampled(explained: Costs) -> list[str]:
     """The size of the sample, where the figures are estimates."""
-    if explained.trace.sampled is None:
+    sample = explained.trace.sampled
+    if sample is None:
         return []
-    run, of = explained.trace.sampled
-    return [f"The figures are estimates from {run:,} of {of:,} blocks, which access memory differently."]
+    return [f"The figures are estimates from {sample.run:,} of {sample.of:,} blocks, which access memory differently."]
 
 
 def _shared(explained: Costs) -> list[str]:

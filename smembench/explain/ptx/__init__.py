@@ -6,6 +6,7 @@ what ptxas made of accesses. ``trace`` asks ``kinds`` which blocks differ, and `
 (``operations``, ``bits``, ``floats``, ``warps``) in ``registers``, ``accesses`` to ``memory`` (``content``,
 ``windows``) as ``records``. ``waits``, ``mbarriers`` and ``spins`` say which threads wait, ``joins`` (``flow``) where
 they meet again, ``steady`` which iterations need not be run. ``copy_groups``, ``fragments`` and ``tile_accesses`` have
-what more than one thread accesses; ``clusters`` and ``lifetimes`` are of blocks that reach each other's shared memory.
+what more than one thread accesses; ``clusters`` and ``lifetimes`` are of blocks that reach each other's shared memory,
+``misplaced`` and ``races`` of mistakes.
 ``numba_launch`` runs whole launches of Numba kernels on real values, and follows all that is stored.
 """

@@ -21,7 +21,7 @@ _MOST_PROBES = 40
 _MOST_PERIOD = 128
 """Blocks after which alignment repeats, at most: each is a whole number of bytes further than the one before."""
 _TOO_MANY = 8
-"""Times ``few`` blocks, of which more than so many kinds are not run: a minute is too long for an explanation."""
+"""Kinds per ``few`` blocks above which a sample is run instead: each kind would take minutes."""
 
 
 def kinds_of_grid(grid: Index, structure: Key, alignment: Key, few: Callable[[], int]) -> tuple[dict[Index, int], bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
@@ -10,6 +11,8 @@ from smembench.explain.mistakes import Mistake
 from smembench.explain.ptx.content import element
 from smembench.explain.ptx.memory import Memory, number_of
 from smembench.explain.requests import NOWHERE, AccessSite, Integers
+from smembench.explain.tiles import TileAccess
+from smembench.model.groups import grouped
 
 _HALF = 2**31
 _VERBS = {"load": "loads", "store": "stores", "atomic": "updates"}
@@ -52,3 +55,14 @@ def misaligned(memory: Memory, site: AccessSite, addresses: Integers) -> Mistake
         f"{where}, which is misaligned: the address must be a multiple of {site.width}"
     )
     return Mistake(site.line, "misaligned", text)
+
+
+def boxes_outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
+    """Copies most of whose boxes lie outside of their tensor; a pipeline may copy some beyond its end."""
+    moved = grouped((access for access in tiles if access.kind == "copy"), lambda access: (access.line, access.matrix))
+    for (line, matrix), accesses in moved.items():
+        beyond = sum(tiles[access] for access in accesses if not access.global_bytes)
+        count = sum(tiles[access] for access in accesses)
+        if 2 * beyond > count:
+            text = f"{beyond} of {count} boxes lie outside of {matrix}; their elements are zeros"
+            yield Mistake(line, "outside", text)

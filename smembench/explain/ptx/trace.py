@@ -11,28 +11,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_global_memory, in_shared_memory
+from smembench.explain.mistakes import Made, Mistake, Unfollowed, in_shared_memory
 from smembench.explain.ptx.content import GlobalArray
 from smembench.explain.ptx.kinds import FEW, kinds_in_a_row, kinds_of_grid
 from smembench.explain.ptx.lifetimes import out_of_life
 from smembench.explain.ptx.machine import Machine
 from smembench.explain.ptx.memory import Memory
 from smembench.explain.ptx.merged import Merging, merging, widened
-from smembench.explain.ptx.misplaced import misaligned, outside
-from smembench.explain.ptx.program import Instruction, PtxKernel
+from smembench.explain.ptx.misplaced import boxes_outside, misaligned, outside
+from smembench.explain.ptx.program import PtxKernel
+from smembench.explain.ptx.races import races
 from smembench.explain.ptx.records import Record, Traced
 from smembench.explain.ptx.registers import Launch
 from smembench.explain.requests import NOWHERE, UNSERVED, Accesses, AccessSite, Integers, Merged
 from smembench.explain.tiles import TileAccess
-from smembench.explain.trace import SharedArray, Trace
+from smembench.explain.trace import Sample, SharedArray, Trace
 from smembench.launches.ptx_entry import readable
 from smembench.model.groups import grouped
 from smembench.model.hardware import LINE_BYTES, SECTOR_BYTES, WARP
 from smembench.toolchains.source_lines import Lined
 
-_ORDERING = ("fence", "membar", "griddepcontrol", "call")
-_QUALIFIERS = frozenset(("volatile", "acquire", "release", "acq_rel", "relaxed", "mmio", "cluster", "grid"))
-"""Modifiers of instructions that may order accesses of different threads."""
 MOST_WORK, MOST_WORK_OF_TILES = 100_000, 400_000
 """Instructions of all blocks up to which each is run: a second on a processor of 2020, four where blocks copy tiles."""
 _SPACES = {"const": "constant"}
@@ -130,15 +128,14 @@ def trace(
     tiles: Counter[TileAccess] = Counter()
     for one, weight in zip(traced, kinds.values(), strict=True):
         tiles.update({access: weight * count for access, count in one.traced.tiles.items()})
-    ordering = [given for given in kernel.code if _orders(given)]
-    ordered = machine.block < machine.threads or not all(map(_is_of_block, ordering))
-    names = [f"block {index}" for index in kinds]
-    apart = not (ordering or filename.endswith(".py"))  # Triton's threads of a block load alike what one of them uses
     mistakes: set[Mistake] = set()
     if chosen.mistakes:
         looked_at = traced[:: max(len(traced) // FEW, 1)] if chosen.persistent else traced
-        races = [] if ordered else in_global_memory(_contended([one.of_global for one in traced]), names, within=apart)
-        mistakes.update(_outside(tiles), races, *(_mistakes(one, machine) for one in looked_at))
+        of_global = {f"block {index}": one.of_global for index, one in zip(kinds, traced, strict=True)}
+        raced = races(
+            kernel, of_global, in_clusters=machine.block < machine.threads, of_python=filename.endswith(".py")
+        )
+        mistakes.update(boxes_outside(tiles), raced, *(_mistakes(one, machine) for one in looked_at))
     unfollowed: set[Unfollowed] = set().union(*(one.traced.unfollowed for one in traced))
     if unfollowed:  # behind a branch that was not followed threads may store what others load, and reach a barrier
         mistakes = {mistake for mistake in mistakes if mistake.kind in ("outside", "misaligned", "race")}
@@ -152,7 +149,7 @@ def trace(
         tuple(sorted(unfollowed)),
         unmatched=compiled.unmatched,
         tiles=tiles,
-        sampled=(len(kinds) * prod(launch.cluster), prod(launch.grid)) if is_sample else None,
+        sampled=Sample(len(kinds) * prod(launch.cluster), prod(launch.grid)) if is_sample else None,
         merged=tuple(
             sorted(set().union(*(one.merged for one in traced)), key=lambda merged: (merged.site.line, merged.width))
         ),
@@ -261,39 +258,9 @@ def _merged(sites: Mapping[tuple[AccessSite, int], Sequence[Record]]) -> Iterato
             yield Merged(replace(site, width=record.instruction.bytes), site.width)
 
 
-def _contended(blocks: Sequence[Sequence[Made]]) -> list[list[Made]]:
-    """The accesses of blocks to arrays that one of them stores to, and one accesses in another line or way as well."""
-    sites = {(made.site.array, made.site.kind, made.site.line) for block in blocks for made in block}
-    several = Counter(array for array, _, _ in sites)
-    stored = {array for array, kind, _ in sites if kind == "store" and several[array] > 1}
-    return [[made for made in block if made.site.array in stored] for block in blocks]
-
-
-def _orders(given: Instruction) -> bool:
-    """True if an instruction may order accesses to global memory of different threads, as barriers do."""
-    atomic = given.root in ("atom", "red") and given.space in ("global", "generic")
-    return atomic or given.root in _ORDERING or not _QUALIFIERS.isdisjoint(given.parts)
-
-
-def _is_of_block(given: Instruction) -> bool:
-    """True if an instruction that orders threads cannot order those of different blocks."""
-    return given.space == "shared" or "cta" in given.parts
-
-
 def _is_remote(site: AccessSite) -> bool:
     """True if threads access another block's shared memory; copies in bulk are noted as they bring bytes."""
     return site.space == "distributed" and site.way != "bulk"
-
-
-def _outside(tiles: Mapping[TileAccess, int]) -> Iterator[Mistake]:
-    """Copies most of whose boxes lie outside of their tensor; a pipeline may copy some beyond its end."""
-    moved = grouped((access for access in tiles if access.kind == "copy"), lambda access: (access.line, access.matrix))
-    for (line, matrix), accesses in moved.items():
-        beyond = sum(tiles[access] for access in accesses if not access.global_bytes)
-        count = sum(tiles[access] for access in accesses)
-        if 2 * beyond > count:
-            text = f"{beyond} of {count} boxes lie outside of {matrix}; their elements are zeros"
-            yield Mistake(line, "outside", text)
 
 
 def _mistakes(block: _Block, machine: Machine) -> set[Mistake]:

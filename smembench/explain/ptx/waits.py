@@ -204,14 +204,15 @@ class Waits:
         missing = np.logical_or.reduce([past, *others]) & everyone & ~self._come(name)
         lines = {given.called_from.line for given, _ in groups.values()}
         count = max(barrier.threads for barrier in groups)
-        if count:  # threads of different roles may come in lines of their own
+        # In a cluster, and where a barrier waits for a number of threads, each role may come in a line of its own.
+        if count:
             come, block = self._come(name), self._registers.block
             warps = np.unique(np.flatnonzero(come) % block // WARP)
             if len(warps) * WARP < min(count, block):
                 given, _ = next(iter(groups.values()))
                 text = f"{come.sum()} threads reach this barrier, which waits for {count}"
                 self._accesses.traced.mistakes.add(Mistake(given.called_from.line, "barrier", text))
-        elif (len(lines) > 1 and not of_cluster) or missing.any():  # of a cluster likewise
+        elif (len(lines) > 1 and not of_cluster) or missing.any():
             given, smallest = min(groups.values(), key=lambda group: int(group[1].sum()))
             what = "cluster" if of_cluster else "block"
             text = (
